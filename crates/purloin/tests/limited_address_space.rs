@@ -153,6 +153,38 @@ fn a_pool_takes_little_of_a_limited_address_space() {
 }
 
 #[test]
+fn a_pool_gets_the_task_stacks_of_an_earlier_one() {
+    alone("a_pool_gets_the_task_stacks_of_an_earlier_one", || {
+        // Less than the task stacks of two workers, more than all else that a pool leaves behind.
+        const LITTLE: u64 = 48 * MEGABYTE;
+        let before = address_space();
+        let left_by = |depth| {
+            let pool = pool(2);
+            assert_eq!(pool.run(|w| deep(w, depth)), depth);
+            drop(pool);
+            address_space() - before
+        };
+        let shallow = 100;
+        let left = left_by(shallow);
+        assert!(left > LITTLE, "{left} bytes");
+        // A pool that did not get them would leave two more.
+        for _ in 0..30 {
+            let now = left_by(shallow);
+            assert!(now < left + LITTLE, "{left} and {now} bytes");
+        }
+        // A task stack that has grown goes back to the system.
+        let now = left_by(5000);
+        assert!(now < left, "{left} and {now} bytes");
+
+        limit(libc::RLIMIT_AS, 16 << 30);
+        drop((pool(2), pool(2)));
+        let limited = address_space();
+        drop((pool(4), pool(4)));
+        assert!(address_space() < limited + LITTLE);
+    });
+}
+
+#[test]
 fn a_spare_worker_takes_no_stack_before_its_thread_starts() {
     alone(
         "a_spare_worker_takes_no_stack_before_its_thread_starts",

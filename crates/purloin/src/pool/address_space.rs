@@ -78,10 +78,10 @@ pub(super) fn default_stacks(left: Left, workers: usize) -> &'static [Stacks] {
     &DEFAULTS[best..]
 }
 
-/// Returns what this process has left of its limits.
+/// Returns the limits of this process for its address space and its data, if it has any.
 #[cfg(all(target_os = "linux", not(miri)))]
-pub(super) fn left() -> Left {
-    let limits = [libc::RLIMIT_AS, libc::RLIMIT_DATA].map(|resource| {
+fn limits() -> [Option<u64>; 2] {
+    [libc::RLIMIT_AS, libc::RLIMIT_DATA].map(|resource| {
         let mut limit = libc::rlimit {
             rlim_cur: libc::RLIM_INFINITY,
             rlim_max: libc::RLIM_INFINITY,
@@ -89,7 +89,19 @@ pub(super) fn left() -> Left {
         // SAFETY: `getrlimit` only writes `limit`, which is a local variable.
         let result = unsafe { libc::getrlimit(resource, &mut limit) };
         (result == 0 && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
-    });
+    })
+}
+
+/// Returns whether this process has limits that count addresses which are not in use. Only Linux is asked.
+#[cfg(all(target_os = "linux", not(miri)))]
+pub(crate) fn is_limited() -> bool {
+    limits() != [None; 2]
+}
+
+/// Returns what this process has left of its limits.
+#[cfg(all(target_os = "linux", not(miri)))]
+pub(super) fn left() -> Left {
+    let limits = limits();
     if limits == [None; 2] {
         return Left::default();
     }
@@ -106,6 +118,11 @@ pub(super) fn left() -> Left {
         addresses: left(limits[0], 0),
         data: left(limits[1], 5),
     }
+}
+
+#[cfg(any(not(target_os = "linux"), miri))]
+pub(crate) fn is_limited() -> bool {
+    false
 }
 
 /// Miri has no `getrlimit`.

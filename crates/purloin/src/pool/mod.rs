@@ -11,7 +11,7 @@
 //! - [`fork`]: what a forked process does without the threads.
 //! - [`handlers`]: functions of the program that a pool calls.
 
-mod address_space;
+pub(crate) mod address_space;
 mod build;
 mod builder;
 mod calls;

@@ -26,7 +26,10 @@
 //! before any thread can load the pointer. If a processor still has the old access cached, the
 //! kernel handles the fault, and the access is repeated.
 
+mod memory;
+
 use std::io;
+use std::ops::Range;
 
 use crossbeam_utils::CachePadded;
 
@@ -60,9 +63,6 @@ pub struct TaskStack<S: Scheduler> {
     bottom: CachePadded<AtomicPtr<Slot<S>>>,
     /// See [`TaskStack::spawn_top`]. Only the owner touches it.
     spawn_top: CachePadded<AtomicPtr<Slot<S>>>,
-    /// One past the last slot that may be used before more slots are opened. Only the owner writes
-    /// it, on its slow path.
-    open_end: AtomicPtr<Slot<S>>,
     slots: Slots<S>,
 }
 
@@ -73,13 +73,11 @@ impl<S: Scheduler> TaskStack<S> {
     ///
     /// Returns the system's error if there is too little address space or memory.
     pub(crate) fn new(capacity: usize, others: Hashes) -> io::Result<TaskStack<S>> {
-        let slots = Slots::reserve(capacity, others)?;
-        let open_end = slots.open_first()?;
+        let slots = Slots::new(capacity, others)?;
         Ok(TaskStack {
             top: CachePadded::new(AtomicPtr::new(slots.first)),
             bottom: CachePadded::new(AtomicPtr::new(slots.first)),
             spawn_top: CachePadded::new(AtomicPtr::new(slots.first)),
-            open_end: AtomicPtr::new(open_end),
             slots,
         })
     }
@@ -181,24 +179,14 @@ impl<S: Scheduler> TaskStack<S> {
     #[inline]
     pub(super) fn make_room(&self) -> bool {
         // Relaxed: only the owner writes it.
-        self.top() < self.open_end.load(Ordering::Relaxed) || self.open_more()
+        self.top() < self.slots.open_end.load(Ordering::Relaxed) || self.open_more()
     }
 
     /// Owner only: opens as many slots again as are open, or at least one piece. Returns false if it
     /// opens none.
     #[cold]
     pub(super) fn open_more(&self) -> bool {
-        let open_end = self.open_end.load(Ordering::Relaxed);
-        let rest = self.end().addr() - open_end.addr();
-        let open = open_end.addr() - self.first().addr();
-        let steps = [open.next_multiple_of(BOUNDARY), BOUNDARY];
-        let ends = steps.map(|step| open_end.wrapping_byte_add(step.min(rest)));
-        let mut ends = ends.into_iter().filter(|&end| end > open_end);
-        let opened = ends.find(|&end| self.slots.open(open_end, end).is_ok());
-        if let Some(end) = opened {
-            self.open_end.store(end, Ordering::Relaxed);
-        }
-        opened.is_some()
+        self.slots.open_more()
     }
 
     /// Returns the number of tasks from the bottom to the top, which are not stolen.
@@ -212,185 +200,104 @@ impl<S: Scheduler> TaskStack<S> {
     }
 }
 
+impl<S: Scheduler> Drop for TaskStack<S> {
+    fn drop(&mut self) {
+        self.slots.are_free = self.top() == self.first();
+    }
+}
+
 /// A fixed array of slots, all initially empty.
 struct Slots<S: Scheduler> {
     /// The start of the allocation.
     memory: *mut Slot<S>,
     /// The number of slots in the allocation, including those before the first and beyond the end.
     len: usize,
+    /// The addresses that were open from the start, because another stack has had the memory before.
+    already_open: Range<usize>,
+    /// Whether every task that was in a slot is gone.
+    are_free: bool,
     first: *mut Slot<S>,
+    /// One past the last slot that may be used before more slots are opened. Only the owner writes
+    /// it, on its slow path.
+    open_end: AtomicPtr<Slot<S>>,
     end: *mut Slot<S>,
 }
 
 // SAFETY: `Slots` owns its memory as a boxed slice would, and may drop it on any thread. Threads
 // share slots only through their atomic state.
 unsafe impl<S: Scheduler> Send for Slots<S> {}
-// SAFETY: the fields never change. Threads share slots only through their atomic state.
+// SAFETY: only the owner of the stack writes `open_end`, and the other fields never change. Threads
+// share slots only through their atomic state.
 unsafe impl<S: Scheduler> Sync for Slots<S> {}
 
 impl<S: Scheduler> Slots<S> {
     /// Reserves at least `capacity` slots, up to the next [`BOUNDARY`], and one more beyond the
-    /// end. The first of them is apart from pages with the hashes `others`. No slot is open.
-    fn reserve(capacity: usize, others: Hashes) -> io::Result<Slots<S>> {
+    /// end. The first of them is apart from pages with the hashes `others`. Opens those up to the first
+    /// `BOUNDARY`.
+    fn new(capacity: usize, others: Hashes) -> io::Result<Slots<S>> {
         let len = capacity
             .checked_add(MAX_TASKS_SKIP / SLOT + BOUNDARY / SLOT + 1)
             .filter(|&len| len <= isize::MAX as usize / SLOT)
             .ok_or(io::ErrorKind::OutOfMemory)?;
-        let memory = Self::allocate(len)?;
+        let (memory, already_open) = memory::allocate(len)?;
         let first = memory.wrapping_byte_add(first_apart(memory.addr(), others));
         let last = memory.wrapping_add(len - 1);
         let end = match cfg!(loom) {
             false => last.map_addr(|last| last - last % BOUNDARY),
             true => last,
         };
-        Ok(Slots {
+        let slots = Slots {
             memory,
             len,
+            already_open,
+            are_free: false,
             first,
+            open_end: AtomicPtr::new(first),
             end,
-        })
-    }
-
-    /// Opens the slots up to the first [`BOUNDARY`]. Returns the end of them.
-    fn open_first(&self) -> io::Result<*mut Slot<S>> {
-        let open_end = match cfg!(loom) {
-            false => self
-                .first
-                .map_addr(|first| (first + 1).next_multiple_of(BOUNDARY)),
-            true => self.end,
         };
-        self.open(self.first, open_end)?;
-        Ok(open_end)
-    }
-}
-
-#[cfg(all(unix, not(loom), not(miri)))]
-mod memory {
-    use std::io;
-
-    use super::{Scheduler, Slot, Slots};
-
-    /// FreeBSD has no such flag, and reserves nothing anyway.
-    #[cfg(not(target_os = "freebsd"))]
-    const NO_RESERVE: libc::c_int = libc::MAP_NORESERVE;
-    #[cfg(target_os = "freebsd")]
-    const NO_RESERVE: libc::c_int = 0;
-
-    impl<S: Scheduler> Slots<S> {
-        /// Reserves addresses for zeroed pages, without access. A header of zeros is the header of a
-        /// free slot.
-        pub(super) fn allocate(len: usize) -> io::Result<*mut Slot<S>> {
-            // SAFETY: a fresh anonymous mapping touches no memory in use.
-            let first = unsafe {
-                libc::mmap(
-                    std::ptr::null_mut(),
-                    len * size_of::<Slot<S>>(),
-                    libc::PROT_NONE,
-                    libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | NO_RESERVE,
-                    -1,
-                    0,
-                )
-            };
-            if first == libc::MAP_FAILED {
-                return Err(io::Error::last_os_error());
-            }
-            Ok(first.cast())
-        }
-
-        /// Gives access to the slots from `from` up to and including the one at `to`.
-        pub(super) fn open(&self, from: *mut Slot<S>, to: *mut Slot<S>) -> io::Result<()> {
-            // SAFETY: `sysconf` only returns a number.
-            let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
-            // Not below the start of the mapping, which is the start of a page.
-            let from = from.map_addr(|from| from - from % page);
-            let len = to.addr() + size_of::<Slot<S>>() - from.addr();
-            // SAFETY: both slots lie in the mapping that `allocate` has made, and the system rounds
-            // the length up to pages of that mapping. Access to more of it breaks no reference.
-            match unsafe { libc::mprotect(from.cast(), len, libc::PROT_READ | libc::PROT_WRITE) } {
-                0 => Ok(()),
-                _ => Err(io::Error::last_os_error()),
-            }
-        }
+        let open_end = match cfg!(loom) {
+            false => first.map_addr(|first| (first + 1).next_multiple_of(BOUNDARY)),
+            true => end,
+        };
+        slots.open(first, open_end)?;
+        slots.open_end.store(open_end, Ordering::Relaxed);
+        Ok(slots)
     }
 
-    impl<S: Scheduler> Drop for Slots<S> {
-        fn drop(&mut self) {
-            // SAFETY: `allocate` made the mapping with this address and length, and the pool
-            // drops its stacks after its threads have ended.
-            unsafe { libc::munmap(self.memory.cast(), self.len * size_of::<Slot<S>>()) };
+    /// See [`TaskStack::open_more`].
+    fn open_more(&self) -> bool {
+        let open_end = self.open_end.load(Ordering::Relaxed);
+        let rest = self.end.addr() - open_end.addr();
+        let open = open_end.addr() - self.first.addr();
+        let steps = [open.next_multiple_of(BOUNDARY), BOUNDARY];
+        let ends = steps.map(|step| open_end.wrapping_byte_add(step.min(rest)));
+        let mut ends = ends.into_iter().filter(|&end| end > open_end);
+        let opened = ends.find(|&end| self.open(open_end, end).is_ok());
+        if let Some(end) = opened {
+            self.open_end.store(end, Ordering::Relaxed);
+        }
+        opened.is_some()
+    }
+
+    /// Opens the slots from `from` up to and including the one at `to`.
+    fn open(&self, from: *mut Slot<S>, to: *mut Slot<S>) -> io::Result<()> {
+        let is_open = |address| self.already_open.contains(&address);
+        match is_open(from.addr()) && is_open(to.addr()) {
+            true => Ok(()),
+            // SAFETY: both slots lie in the memory of these slots.
+            false => unsafe { memory::open(from, to) },
         }
     }
 }
 
-#[cfg(all(not(loom), any(miri, not(unix))))]
-mod memory {
-    use std::alloc::{Layout, alloc_zeroed, dealloc};
-    use std::io;
-
-    use super::{Scheduler, Slot, Slots};
-
-    fn layout<S: Scheduler>(len: usize) -> io::Result<Layout> {
-        Layout::array::<Slot<S>>(len).map_err(|_| io::ErrorKind::OutOfMemory.into())
-    }
-
-    impl<S: Scheduler> Slots<S> {
-        /// Allocates zeroed memory. A header of zeros is the header of a free slot.
-        pub(super) fn allocate(len: usize) -> io::Result<*mut Slot<S>> {
-            let layout = layout::<S>(len)?;
-            // SAFETY: `reserve` asks for at least one slot, so the size is not zero.
-            let first = unsafe { alloc_zeroed(layout) };
-            match first.is_null() {
-                true => Err(io::ErrorKind::OutOfMemory.into()),
-                false => Ok(first.cast()),
-            }
-        }
-
-        /// All slots are accessible from the start.
-        #[allow(clippy::unnecessary_wraps)]
-        pub(super) fn open(&self, _: *mut Slot<S>, _: *mut Slot<S>) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    impl<S: Scheduler> Drop for Slots<S> {
-        fn drop(&mut self) {
-            let layout = layout::<S>(self.len).expect("`allocate` has made the same layout");
-            // SAFETY: `allocate` made the memory with this layout, and the pool drops its
-            // stacks after its threads have ended.
-            unsafe { dealloc(self.memory.cast(), layout) };
-        }
-    }
-}
-
-#[cfg(loom)]
-mod memory {
-    use std::io;
-
-    use super::{Scheduler, Slot, Slots};
-
-    impl<S: Scheduler> Slots<S> {
-        pub(super) fn allocate(len: usize) -> io::Result<*mut Slot<S>> {
-            let mut slots = Vec::new();
-            slots
-                .try_reserve_exact(len)
-                .map_err(|_| io::ErrorKind::OutOfMemory)?;
-            slots.resize_with(len, Slot::<S>::empty);
-            Ok(Box::into_raw(slots.into_boxed_slice()).cast())
-        }
-
-        /// All slots are accessible from the start.
-        #[allow(clippy::unnecessary_wraps)]
-        pub(super) fn open(&self, _: *mut Slot<S>, _: *mut Slot<S>) -> io::Result<()> {
-            Ok(())
-        }
-    }
-
-    impl<S: Scheduler> Drop for Slots<S> {
-        fn drop(&mut self) {
-            let slots = std::ptr::slice_from_raw_parts_mut(self.memory, self.len);
-            // SAFETY: `allocate` made the pointer from a box of this length, and the pool drops its
-            // stacks after its threads have ended.
-            drop(unsafe { Box::from_raw(slots) });
-        }
+impl<S: Scheduler> Drop for Slots<S> {
+    fn drop(&mut self) {
+        let open_end = self.open_end.load(Ordering::Relaxed);
+        // One piece, or two.
+        let is_small = open_end.addr() - self.first.addr() <= 2 * BOUNDARY;
+        let kept = (is_small && self.are_free).then_some(self.first..open_end);
+        // SAFETY: `allocate` has returned the memory with this length. The pool drops its stacks after
+        // its threads have ended, so nobody uses it any more. A slot whose task is gone is free.
+        unsafe { memory::free(self.memory, self.len, kept) };
     }
 }
