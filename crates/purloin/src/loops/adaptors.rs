@@ -121,6 +121,11 @@ impl<I: Iterations> Iterations for Stepped<I> {
     }
 
     #[inline]
+    fn may_end_early(&self) -> bool {
+        self.all.may_end_early()
+    }
+
+    #[inline]
     fn split_at(self, index: usize) -> (Self, Self) {
         let (step, width) = (self.step, self.width(index));
         let (front, back) = self.all.split_at(width);

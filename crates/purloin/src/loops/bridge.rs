@@ -10,7 +10,8 @@
 //! - A part that takes an item counts as [`blocking`](crate::blocking()), so that a spare worker runs the task. This
 //!   takes some microseconds. So if the last item came at once, and no work that this thread knows of waits for a
 //!   worker, the part takes the next one without. If the iterator blocks then, the tasks of all other workers still
-//!   run; later work from outside of the pool is the matter of [`rescue`](crate::pool).
+//!   run; later work from outside of the pool is the matter of [`rescue`](crate::pool). In a pool that rescues no calls,
+//!   each part counts as blocking for each item.
 //! - A part that finds the lock taken for some time ends. Its worker looks for other work, unless it waits for the other
 //!   part of a split, and gets a new part if the iterator becomes fast. So at most one worker waits for the iterator. No
 //!   item is left behind: a part that has the lock goes on.
@@ -85,7 +86,7 @@ pub struct Bridged<I: Iterator> {
     is_fast: Cell<bool>,
     /// Whether the part has found the lock taken since the loop has last asked.
     has_given_up: Cell<bool>,
-    /// When the part has taken its last item.
+    /// When the last body has begun.
     last: Cell<Option<Instant>>,
 }
 
@@ -158,6 +159,8 @@ impl<I: Iterator<Item: Send> + Send> Iterations for Bridged<I> {
         = Taking<'s, I>
     where
         Self: 's;
+
+    const IS_ORDERED: bool = false;
 
     /// A loop looks at the clock, and at other things that may end it, after each strip.
     fn may_end_early(&self) -> bool {
@@ -250,7 +253,13 @@ impl<I: Iterator> Iterator for Taking<'_, I> {
         let item = match part.last.get().is_some_and(is_long) {
             // The loop looks whether a thief asks for work.
             true => None,
-            false => part.next.take().or_else(|| part.take()),
+            false => match part.next.take() {
+                None => part.take(),
+                first => {
+                    part.last.set(Some(Instant::now()));
+                    first
+                }
+            },
         };
         // After an item that was slow to come, the loop looks around, too.
         if item.is_none() || !part.is_fast.get() {

@@ -1,4 +1,4 @@
-//! Loops that stop when their scope is cancelled.
+//! Loops that stop when a flag is set: that of their scope, for example.
 
 use std::ops::ControlFlow;
 
@@ -15,7 +15,8 @@ pub struct UntilCancelled<I> {
 }
 
 impl<I> UntilCancelled<I> {
-    /// The flag must stay valid until the loop has ended.
+    /// The flag must stay valid until the loop has ended: it belongs to a scope around the loop, or to the
+    /// frame of the function that runs the loop, or to a closure of the loop.
     pub(crate) fn new(iterations: I, flag: CancelFlag) -> Self {
         UntilCancelled { iterations, flag }
     }
@@ -28,6 +29,8 @@ impl<I: Iterations> Iterations for UntilCancelled<I> {
     where
         Self: 's;
 
+    const IS_ORDERED: bool = I::IS_ORDERED;
+
     #[inline]
     fn may_end_early(&self) -> bool {
         self.flag != CancelFlag::NONE || self.iterations.may_end_early()
@@ -35,8 +38,8 @@ impl<I: Iterations> Iterations for UntilCancelled<I> {
 
     #[inline]
     fn remaining(&self) -> usize {
-        // SAFETY: the loop runs in the body or in a task of the scope, or is a part that such a loop
-        // waits for.
+        // SAFETY: whoever has called `new` keeps the flag valid until the loop has ended, and this part
+        // belongs to the loop.
         match unsafe { self.flag.is_set() } {
             false => self.iterations.remaining(),
             true => 0,

@@ -9,6 +9,9 @@
 //! many splits one after the other an interval is a single number, and then the front and the back have the same
 //! rank. So a part does not end early although it could, but no part ends that could still find the first
 //! item.
+//!
+//! The items of an iterator that all parts share have no order. Their first item is the first that a part finds, and then
+//! all parts end.
 
 use std::ops::ControlFlow;
 
@@ -21,9 +24,6 @@ struct Ranked<'f, I> {
     iterations: I,
     low: u64,
     high: u64,
-    /// Whether this part was [renewed](Iterations::again): the parts of its split have ended. Then nothing is left to do
-    /// if any part has found an item.
-    is_renewed: bool,
     /// The lowest rank of a part that has found an item. Relaxed: a part that misses it runs some iterations in vain.
     found: &'f AtomicU64,
 }
@@ -43,7 +43,7 @@ impl<I: Iterations> Iterations for Ranked<'_, I> {
     #[inline]
     fn remaining(&self) -> usize {
         let found = self.found.load(Ordering::Relaxed);
-        match self.low > found || self.is_renewed && found < u64::MAX {
+        match self.low > found || !I::IS_ORDERED && found < u64::MAX {
             true => 0,
             false => self.iterations.remaining(),
         }
@@ -57,7 +57,6 @@ impl<I: Iterations> Iterations for Ranked<'_, I> {
             iterations,
             low,
             high,
-            is_renewed: false,
             found,
         };
         (part(front, low, middle), part(back, middle, high))
@@ -67,7 +66,6 @@ impl<I: Iterations> Iterations for Ranked<'_, I> {
         let iterations = self.iterations.again()?;
         Some(Ranked {
             iterations,
-            is_renewed: true,
             ..*self
         })
     }
@@ -124,7 +122,6 @@ where
         iterations,
         low: 0,
         high: u64::MAX,
-        is_renewed: false,
         found: &found,
     };
     w.run_loop(

@@ -31,14 +31,18 @@ pub trait Iterations: Sized + Send {
     #[doc(hidden)]
     const IS_EXACT: bool = false;
 
+    /// Whether the front of a split comes before the back. If not, `remaining` may have to wait for an item.
+    #[doc(hidden)]
+    const IS_ORDERED: bool = true;
+
     /// Returns the number of iterations, or [`usize::MAX`] if there are more.
     ///
     /// The number may be larger, unless these are [`ExactIterations`]: that of the bytes of a text,
     /// for example, instead of its lines. If it is 0, no iterations are left.
     fn remaining(&self) -> usize;
 
-    /// Returns whether no iterations may be left sooner than [`remaining`](Self::remaining) says, so
-    /// that a plain loop must ask from time to time.
+    /// Returns whether the iterations may end before as many have run as [`remaining`](Self::remaining) says. Then
+    /// a plain loop asks from time to time, too.
     #[doc(hidden)]
     #[inline]
     fn may_end_early(&self) -> bool {
@@ -225,6 +229,11 @@ impl<A: Iterations, B: Iterations> Iterations for Pair<A, B> {
     }
 
     #[inline]
+    fn may_end_early(&self) -> bool {
+        self.0.may_end_early() || self.1.may_end_early()
+    }
+
+    #[inline]
     fn split_at(self, index: usize) -> (Self, Self) {
         let (a, b) = (self.0.split_at(index), self.1.split_at(index));
         (Pair(a.0, b.0), Pair(a.1, b.1))
@@ -313,6 +322,11 @@ where
     #[inline]
     fn remaining(&self) -> usize {
         self.0.remaining()
+    }
+
+    #[inline]
+    fn may_end_early(&self) -> bool {
+        self.0.may_end_early()
     }
 
     #[inline]

@@ -79,8 +79,6 @@ with_closure! {
     Filter [F], Fn(&T) -> bool, T, filter, iter::Filter<S, &'c F>, false;
     /// Calls a closure on each item, and leaves out some results, from [`Par::filter_map`](super::Par::filter_map).
     FilterMap [U, F], Fn(T) -> Option<U>, U, filter_map, iter::FilterMap<S, &'c F>, false;
-    /// Returns several items for each item, from [`Par::flat_map_iter`](super::Par::flat_map_iter).
-    FlatMap [U: IntoIterator, F], Fn(T) -> U, U::Item, flat_map, iter::FlatMap<S, U, &'c F>, false;
     /// Calls a closure on a reference to each item, from [`Par::inspect`](super::Par::inspect).
     Inspect [F], Fn(&T), T, inspect, iter::Inspect<S, &'c F>, true;
 }
@@ -185,6 +183,7 @@ impl<I: Iterations, A: Adaptor<I::Item>> Iterations for AdaptedIterations<'_, I,
         Self: 's;
 
     const IS_EXACT: bool = I::IS_EXACT && A::IS_EXACT;
+    const IS_ORDERED: bool = I::IS_ORDERED;
 
     #[inline]
     fn remaining(&self) -> usize {

@@ -103,6 +103,7 @@ where
         Self: 's;
 
     const IS_EXACT: bool = I::IS_EXACT;
+    const IS_ORDERED: bool = I::IS_ORDERED;
 
     #[inline]
     fn remaining(&self) -> usize {
@@ -193,7 +194,8 @@ impl<R, C: Chain> Par<R, C> {
     /// Calls `f` on each item, with a value from `init` that one part of the loop keeps from item to item, and goes on
     /// with the results. A buffer or a generator of random numbers is such a value.
     ///
-    /// There are about as many parts as steals. If a value is expensive to make, or needed afterwards, take it from a
+    /// There are about as many parts as steals; a loop over a slow [`bridge`](crate::bridge()) has about as many parts as
+    /// items. If a value is expensive to make, or needed afterwards, take it from a
     /// [`PerWorker`](crate::PerWorker), as in its example: later parts use the values of those that have ended.
     ///
     /// ```

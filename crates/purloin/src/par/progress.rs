@@ -105,6 +105,7 @@ impl<I: Iterations> Iterations for CountedIterations<'_, I> {
         Self: 's;
 
     const IS_EXACT: bool = I::IS_EXACT;
+    const IS_ORDERED: bool = I::IS_ORDERED;
 
     /// A loop calls this once for each block.
     #[inline]

@@ -58,7 +58,7 @@ pub struct UntilIterations<'c, I> {
 impl<I: Iterations> UntilIterations<'_, I> {
     /// Returns how many of `len` iterations run, and whether an error follows.
     fn plan(&mut self, len: usize) -> (usize, bool) {
-        match self.cancel.is_known() {
+        match len > 0 && self.cancel.is_known() {
             false => (len, false),
             true => (0, !std::mem::replace(&mut self.has_told, true)),
         }
@@ -72,6 +72,8 @@ impl<I: Iterations> Iterations for UntilIterations<'_, I> {
     where
         Self: 's;
 
+    const IS_ORDERED: bool = I::IS_ORDERED;
+
     #[inline]
     fn may_end_early(&self) -> bool {
         true
@@ -80,7 +82,7 @@ impl<I: Iterations> Iterations for UntilIterations<'_, I> {
     fn remaining(&self) -> usize {
         // The error is an iteration.
         let error = usize::from(!self.has_told);
-        if error == 0 || !I::IS_EXACT && self.cancel.is_known() {
+        if error == 0 || !I::IS_ORDERED && self.cancel.is_known() {
             // The answer of an iterator would be an item.
             return error;
         }

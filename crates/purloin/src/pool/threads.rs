@@ -100,12 +100,17 @@ impl<S: Scheduler> WorkerStart<S> {
     ///
     /// # Panics
     ///
-    /// Panics if this thread is a worker already, and under a scheduler that [detects by
+    /// Panics if this thread is a worker already, in a [`finish`](crate::Worker::finish) on this thread, which
+    /// would end on a worker although it began on none, and under a scheduler that [detects by
     /// itself](Scheduler::DETECTS_QUIESCENCE) that all workers are idle, as the scheduler `Channel` of
     /// the crate `purloin-schedulers` does: it would not learn that this thread is idle, and
     /// [`Pool::wait`](crate::Pool::wait) would not return.
     pub fn attach(mut self) {
         check_is_no_worker();
+        assert!(
+            !current::is_in_scope_outside(),
+            "a thread cannot be attached to a pool within a `finish`; attach it before"
+        );
         assert!(
             !S::DETECTS_QUIESCENCE,
             "a thread of the program cannot be attached under this scheduler, which detects by itself \

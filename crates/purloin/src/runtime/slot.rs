@@ -160,8 +160,8 @@ impl<S: Scheduler> Slot<S> {
 /// # Safety
 ///
 /// The type is at most eight bytes large, and the value for a free slot is all zeros, because fresh
-/// stacks are zeroed memory. A slot whose task is gone is free, too, also for the next stack that gets its
-/// memory: its [outcome](Self::outcome) is [`State::EMPTY`].
+/// stacks are zeroed memory. A new stack may also get slots that an earlier pool of the same scheduler has used,
+/// and whose tasks are gone. As in one stack, these are free, whatever their headers.
 pub unsafe trait Header: Send + Sync + 'static {
     /// Returns the state of a free slot.
     fn empty() -> Self;

@@ -316,6 +316,52 @@ fn a_search_over_an_iterator_ends() {
     drop(send);
 }
 
+/// One item matches, and most parts of the loop never see it.
+#[test]
+fn a_search_over_an_iterator_ends_for_all_parts() {
+    let pool = common::pool(3);
+    common::abort_if_it_hangs("a search over an endless iterator", || {
+        for round in 0..rounds(50) as u64 {
+            let wanted = 300 * round;
+            let found = pool.run(|mut w| {
+                let items = bridge(std::hint::black_box(0_u64..));
+                w.par(items).find_first(|n| *n == wanted)
+            });
+            assert_eq!(found, Some(wanted));
+        }
+    });
+}
+
+/// The last item comes from a job that begins when the only worker waits for it.
+#[test]
+fn a_pool_that_rescues_no_calls_begins_jobs_while_a_loop_waits() {
+    for is_background in [false, true] {
+        common::abort_if_it_hangs("a loop that waits for a job", || {
+            let builder = Pool::builder().workers(1).rescue_calls(false);
+            let pool = builder.build().unwrap();
+            let (send, receive) = channel();
+            [0, 1].into_iter().for_each(|n| send.send(n).unwrap());
+            std::thread::scope(|threads| {
+                let last = move || send.send(2).unwrap();
+                match is_background {
+                    false => {
+                        threads.spawn(|| {
+                            std::thread::sleep(Duration::from_millis(30));
+                            pool.spawn(move |_| last());
+                        });
+                        let sum: i32 = pool.run(|mut w| w.par(bridge(receive)).sum());
+                        assert_eq!(sum, 3);
+                    }
+                    true => pool.run(|mut w| {
+                        w.pool().spawn_background(move |_| last());
+                        assert_eq!(w.par(bridge(receive)).sum::<i32>(), 3);
+                    }),
+                }
+            });
+        });
+    }
+}
+
 /// A part in a long body does not keep the others from the items that come later.
 #[test]
 #[cfg_attr(miri, ignore = "it measures time")]

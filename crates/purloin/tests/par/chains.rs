@@ -2,6 +2,7 @@
 //! several, on a pool, serially, and without a token.
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
+use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -89,6 +90,85 @@ fn inner_iterators_are_flattened_in_order() {
         let all: Vec<u64> = data.par().flat_map_iter(|n| 0..n % b as u64).collect();
         assert_eq!(all, expected);
     });
+}
+
+/// Strips end within these iterators, and the parts of a split have some of them.
+#[test]
+fn long_inner_iterators_are_flattened_in_order() {
+    let pool = purloin::Pool::builder().workers(3).build().unwrap();
+    let scale = if cfg!(miri) { 3 } else { 200 };
+    for_random_data(|data, a, b| {
+        let short = &data[..data.len().min(12)];
+        let inner = |n: u64| (0..n * scale).filter(move |m| m % (a as u64 + 1) == 0);
+        let lens = || short.iter().map(|n| n % b as u64);
+        let expected: Vec<u64> = lens().flat_map(inner).collect();
+        let items = || short.par().map(|n| n % b as u64).flat_map_iter(inner);
+        let all: Vec<u64> = pool.run(|_| items().collect());
+        assert_eq!(all, expected);
+        let sum = || items().map(|n| n + 1).filter(|n| n % 2 == 0).sum::<u64>();
+        let expected: u64 = lens()
+            .flat_map(inner)
+            .map(|n| n + 1)
+            .filter(|n| n % 2 == 0)
+            .sum();
+        assert_eq!((sum(), pool.run(|_| sum())), (expected, expected));
+        let mut serial = Serial;
+        let items_in_order = serial.par(short).map(|n| n % b as u64);
+        let last = items_in_order.flat_map_iter(inner).max();
+        assert_eq!(last, lens().flat_map(inner).max());
+        let nested = pool.run(|_| items().flat_map_iter(|n| [n, n]).count());
+        assert_eq!(nested, 2 * lens().flat_map(inner).count());
+    });
+}
+
+#[test]
+fn no_inner_item_is_lost_or_dropped_twice() {
+    let pool = purloin::Pool::builder().workers(3).build().unwrap();
+    let counting = Counting::begin();
+    for panics_at in [None, Some(20)] {
+        let run = || {
+            pool.run(|mut w| {
+                let items = w.par(0..10_u64).flat_map_iter(|n| {
+                    let items = (0..10).map(|m| Counted::new(10 * n + m));
+                    items.collect::<Vec<_>>()
+                });
+                let keys = items.map(|item| {
+                    assert_ne!(Some(item.key()), panics_at);
+                    item.key()
+                });
+                keys.sum::<u64>()
+            })
+        };
+        let sum = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run));
+        assert_eq!(sum.ok(), panics_at.is_none().then_some(99 * 50));
+        counting.expect_none_left(|| format!("panic at {panics_at:?}"));
+    }
+}
+
+/// The inner iterators are so long that nobody comes to their ends.
+#[test]
+fn a_search_ends_within_inner_iterators() {
+    let pool = purloin::Pool::builder().workers(2).build().unwrap();
+    let found = common::abort_if_it_hangs("a search within inner iterators", || {
+        (0..common::rounds(20)).all(|_| {
+            let first = pool.run(|mut w| {
+                let items = w.par(0..2_u64).flat_map_iter(|i| match i {
+                    0 => 0..1_000_000,
+                    _ => 1_000_000..u64::MAX,
+                });
+                items.map(black_box).find_first(|n| *n == 500)
+            });
+            let any = pool.run(|mut w| {
+                let items = w
+                    .par(0..2)
+                    .flat_map_iter(|i| (0_u64..).map(move |n| (i, n)));
+                let items = items.filter(|&(i, n)| i == 0 && black_box(n) == 1000);
+                items.find_any(|_| true)
+            });
+            first == Some(500) && any == Some((0, 1000))
+        })
+    });
+    assert!(found);
 }
 
 #[test]

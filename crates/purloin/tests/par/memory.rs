@@ -274,6 +274,43 @@ fn literals_have_the_type_of_the_result() {
     assert_eq!(seen.into_inner().unwrap(), [-1, 0, 1]);
 }
 
+/// Collects results, which counts the items in step with indices.
+#[test]
+#[cfg_attr(miri, ignore = "it measures time")]
+fn progress_is_reported_although_bodies_become_slow() {
+    let pool = common::pool(1);
+    let slow_from = 500_000_u64;
+    let check = |run: &dyn Fn(&Progress, &(dyn Fn(u64) -> u64 + Sync)) -> Vec<u64>| {
+        let progress = Progress::new();
+        let (begun, most_behind) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let slow = |n| {
+            let begun = begun.fetch_add(1, Relaxed);
+            if n >= slow_from + 500 {
+                busy(std::time::Duration::from_micros(100));
+                let behind = begun.saturating_sub(progress.done() as usize);
+                most_behind.fetch_max(behind, Relaxed);
+            } else if n >= slow_from {
+                busy(std::time::Duration::from_micros(100));
+            }
+            n
+        };
+        assert_eq!(run(&progress, &slow).len() as u64, slow_from + 2000);
+        let most_behind = most_behind.into_inner();
+        assert!(most_behind < 1000, "{most_behind} items were not reported");
+    };
+    let items = 0..slow_from + 2000;
+    check(&|progress, f| {
+        pool.run(|mut w| w.par(items.clone()).progress(progress).map(f).collect())
+    });
+    check(&|progress, f| {
+        Serial
+            .par(items.clone())
+            .progress(progress)
+            .map(f)
+            .collect()
+    });
+}
+
 #[test]
 fn progress_counts_each_item_once() {
     let pool = common::pool(3);

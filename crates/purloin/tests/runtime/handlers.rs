@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::common::{busy, message};
-use purloin::{Pool, ReturnBarrier, Scheduler, Worker};
+use purloin::{Pool, ReturnBarrier, Scheduler, Serial, Worker};
 use purloin_schedulers::{Channel, DirectStack, OneField};
 
 #[test]
@@ -242,6 +242,32 @@ fn no_thread_is_attached_to_a_pool_whose_scheduler_would_wait_for_it_to_go_idle(
     pool.spawn(move |_| send.send(7).unwrap());
     pool.wait();
     assert_eq!(receive.try_recv(), Ok(7));
+}
+
+/// The scope would end on a worker, although it began on none.
+#[test]
+fn no_thread_is_attached_within_a_finish() {
+    let attach = || {
+        let pool = Pool::builder().workers(2).build_with(|worker| {
+            match worker.index() {
+                0 => worker.attach(),
+                _ => drop(worker),
+            }
+            Ok(())
+        });
+        drop(pool);
+    };
+    let on_thread = move || {
+        Serial.finish(|_| {
+            Serial.finish(|_| {
+                let message = message(catch_unwind(attach).unwrap_err());
+                assert!(message.contains("within a `finish`"), "{message}");
+            });
+        });
+        attach();
+        assert_eq!(purloin::join(|| 2, || 3), (2, 3));
+    };
+    std::thread::spawn(on_thread).join().unwrap();
 }
 
 #[test]

@@ -20,8 +20,6 @@ mod system {
 
     use super::super::{Scheduler, Slot};
     use crate::pool::address_space;
-    use crate::runtime::slot::{Header, State};
-    use crate::sync::Ordering;
     use crate::sync::plain::{Mutex, MutexGuard};
 
     /// FreeBSD has no such flag, and reserves nothing anyway.
@@ -36,7 +34,7 @@ mod system {
 
     /// The mapping of a stack that is gone. All of its slots are free.
     struct Mapping {
-        /// The scheduler that has left the headers of the slots.
+        /// The scheduler that has used the slots: no other one knows how it leaves the header of a free slot.
         scheduler: TypeId,
         start: *mut libc::c_void,
         bytes: usize,
@@ -63,7 +61,8 @@ mod system {
     }
 
     /// Reserves addresses for free slots. Fresh pages are zeros, and a header of zeros is the header of a
-    /// free slot. Returns also the addresses with access.
+    /// free slot. A mapping that was kept has been used by the same scheduler. Returns also the addresses with
+    /// access.
     pub(in super::super) fn allocate<S: Scheduler>(
         len: usize,
     ) -> io::Result<(*mut Slot<S>, Range<usize>)> {
@@ -145,30 +144,10 @@ mod system {
             && let Some(mut all) = kept()
             && all.len() < MAX_KEPT
         {
-            // SAFETY: the slots are open, and the caller says that nobody uses them.
-            debug_assert!(
-                unsafe { are_free(&open) },
-                "a task has left a header behind"
-            );
             mapping.open = start_of_page(open.start).addr()..open.end.wrapping_add(1).addr();
             return all.push(mapping);
         }
         mapping.unmap();
-    }
-
-    /// Returns whether all slots up to and including the one at the end are free.
-    ///
-    /// # Safety
-    ///
-    /// They are open, and nobody else uses them.
-    unsafe fn are_free<S: Scheduler>(slots: &Range<*mut Slot<S>>) -> bool {
-        let count = (slots.end.addr() - slots.start.addr()) / size_of::<Slot<S>>();
-        let state = |slot| {
-            // SAFETY: open slots are slots.
-            let slot = unsafe { &*slots.start.wrapping_add(slot) };
-            slot.header().outcome().get(Ordering::Relaxed)
-        };
-        (0..=count).all(|slot| state(slot) == State::EMPTY)
     }
 }
 
