@@ -2,7 +2,7 @@
 //!
 //! A scope has a [state](CancelState), one word, which every task reads before it begins. The word says that the scope
 //! is cancelled, and it points to the [`Cancel`] by which the scope may be cancelled, if there is one. Nothing wakes up for a
-//! cancellation: tasks and loops look. So [`Cancel::cancel`] is a single store, which also a signal handler may do.
+//! cancellation: tasks and loops look. So [`Cancel::cancel`] is a single store, which a signal handler may do, too.
 
 use std::fmt;
 use std::ptr::{null, null_mut};
@@ -33,13 +33,13 @@ impl std::error::Error for Cancelled {}
 
 /// Cancels loops, scopes and tasks, from any thread or after some time.
 ///
-/// A token can be cloned, and all clones are the same token. It stays cancelled for ever. What takes one:
+/// A `Cancel` can be cloned, and all clones are cancelled together. It stays cancelled for ever. What takes one:
 ///
 /// | what | how | what happens |
 /// |---|---|---|
 /// | a loop | [`items.par().until(&cancel)`](crate::iter::Par::until) | its items become results, and it ends with `Err(Cancelled)` |
 /// | a scope | [`scope.cancel_by(&cancel)`](crate::Scope::cancel_by) | its tasks that have not begun are dropped, and its `for_each` loops stop |
-/// | a closure of [`run_async`](crate::Pool::run_async) | [`future.cancel_on_drop(&cancel)`](crate::RunFuture::cancel_on_drop) | whoever drops the future before it has completed cancels the token |
+/// | a closure of [`run_async`](crate::Pool::run_async) | [`future.cancel_on_drop(&cancel)`](crate::RunFuture::cancel_on_drop) | whoever drops the future before it has completed cancels it |
 /// | any other code | [`is_cancelled`](Self::is_cancelled), or [`check`](Self::check)`()?` | |
 ///
 /// ```
@@ -183,7 +183,7 @@ impl fmt::Debug for Cancel {
     }
 }
 
-/// Whether a scope is cancelled, in the state of its finish.
+/// Whether a scope is cancelled, in the state of its finish; or whether a loop is, in the frame that runs it.
 pub struct CancelState(
     /// The address of the source of a token, which this owns, or null; plus `CANCELLED` if the scope is cancelled.
     AtomicPtr<Source>,

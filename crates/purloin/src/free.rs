@@ -314,7 +314,8 @@ where
 /// Panics if `f` panics.
 pub fn with_token<R>(f: impl FnOnce(Option<Token<'_>>) -> R) -> R {
     match current_of_default() {
-        // In a frame of its own, as in `on_a_worker`.
+        // Runs in a frame of its own: `f` may spawn into a finish around this call, and uses its token after
+        // that.
         Some(thread) => runtime::call(thread, |token| f(Some(token)))
             .unwrap_or_else(|panic| resume_unwind(panic)),
         None => f(None),
@@ -326,16 +327,9 @@ impl Runner for Here {
 
     #[inline]
     fn on_worker<R: Send>(self, run: impl for<'t> FnOnce(Token<'t>) -> R + Send) -> R {
-        on_a_worker(run)
-    }
-}
-
-/// Runs `run` on this worker, or on a worker of the global pool.
-fn on_a_worker<R: Send>(run: impl FnOnce(Token<'_>) -> R + Send) -> R {
-    match current_of_default() {
-        // Runs in a frame of its own: `run` may spawn into a finish around this call, and uses its
-        // token after that.
-        Some(thread) => runtime::call(thread, run).unwrap_or_else(|panic| resume_unwind(panic)),
-        None => global_or_default().run(run),
+        with_token(|token| match token {
+            Some(token) => run(token),
+            None => global_or_default().run(run),
+        })
     }
 }

@@ -1,5 +1,5 @@
-//! For implementors of [`Worker`](crate::Worker): measuring instruments, and adapters to other
-//! runtimes.
+//! For implementors of [`Worker`](crate::Worker), which are measuring instruments and adapters to other
+//! runtimes, and for other libraries' interfaces over Purloin, such as that of rayon-core.
 //!
 //! Programs do not need this module. A program is generic over its `Worker` and is compiled for
 //! each implementation. The crate `purloin-analysis` has two implementations: one counts tasks, the

@@ -85,7 +85,8 @@
 //! # What is promised
 //!
 //! - **A join never runs unrelated work.** A worker that waits for a stolen task runs only
-//!   descendants of that task. So a program may hold a lock across a join, and a stack is only as
+//!   descendants of that task, unless the program asks for more: by a [broadcast](Pool::broadcast), or by
+//!   [an option](Builder::run_anything_while_blocked). So a program may hold a lock across a join, and a stack is only as
 //!   deep as the program's own recursion.
 //! - **A blocked worker never idles a core.** If it finds no descendant to run, a
 //!   [spare worker](Builder::spare_workers) runs other work in its place.

@@ -19,7 +19,7 @@
 //!   has 15 methods, too.
 //!
 //! A scheduler sees each worker as a [`Remote`]. The worker on whose own thread it runs is a [`Me`]: only
-//! with that it looks for victims, counts, and measures times.
+//! with a `Me` can it look for victims, count, and measure times.
 //!
 //! The crate `purloin-schedulers` has an example of each: `chase_lev.rs` is the shortest scheduler
 //! whose thieves reach in; the thieves of `channel/` send messages.

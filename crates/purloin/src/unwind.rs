@@ -90,13 +90,13 @@ impl FirstPanic {
     }
 }
 
-/// Ends the process if it is dropped before [`disarm`](Self::disarm): a panic would free a frame that
-/// other threads still use.
-pub(crate) struct AbortOnUnwind(());
+/// Ends the process with a message if it is dropped before [`disarm`](Self::disarm): after a panic, other threads
+/// would use a frame that is gone, or wait for this one.
+pub(crate) struct AbortOnUnwind(&'static str);
 
 impl AbortOnUnwind {
-    pub(crate) fn new() -> AbortOnUnwind {
-        AbortOnUnwind(())
+    pub(crate) fn new(mistake: &'static str) -> AbortOnUnwind {
+        AbortOnUnwind(mistake)
     }
 
     pub(crate) fn disarm(self) {
@@ -106,7 +106,7 @@ impl AbortOnUnwind {
 
 impl Drop for AbortOnUnwind {
     fn drop(&mut self) {
-        abort("a thread has panicked while it waited for the pool");
+        abort(self.0);
     }
 }
 

@@ -10,8 +10,7 @@
 //! - A part that takes an item counts as [`blocking`](crate::blocking()), so that a spare worker runs the task. This
 //!   takes some microseconds. So if the last item came at once, and no work that this thread knows of waits for a
 //!   worker, the part takes the next one without. If the iterator blocks then, the tasks of all other workers still
-//!   run; later work from outside of the pool is the matter of [`rescue`](crate::pool). In a pool that rescues no calls,
-//!   each part counts as blocking for each item.
+//!   run; later work from outside of the pool is the matter of [`rescue`](crate::pool).
 //! - A part that finds the lock taken for some time ends. Its worker looks for other work, unless it waits for the other
 //!   part of a split, and gets a new part if the iterator becomes fast. So at most one worker waits for the iterator. No
 //!   item is left behind: a part that has the lock goes on.

@@ -1,4 +1,5 @@
-//! Folds: what every end of a parallel iterator is made of.
+//! Folds: what most ends of a parallel iterator are made of. Those that [collect](super::collect), and those that look
+//! for the [first](super::first) item, run their loops themselves.
 //!
 //! The closures receive a token. An end without tokens ignores it.
 

@@ -232,7 +232,7 @@ where
             let (mine, theirs) = rest.split_at(pace.keep(len, given));
             if theirs.remaining() > 0 {
                 let theirs =
-                    // The speed of iterations far away may be another one.
+                    // Iterations far away may take another time.
                     move |w: W::Token<'_>| run::<W, I, A, N, F, C>(w, shared.init(), theirs, shared, Pace::start());
                 let mine =
                     move |w: W::Token<'_>| run::<W, I, A, N, F, C>(w, sum, mine, shared, pace);
@@ -290,7 +290,7 @@ where
     A: Send,
 {
     let mut left = block;
-    // A loop that may end for another reason looks for it in time, also if its iterations have become slow.
+    // A loop that may end for another reason checks in time, even if its iterations have become slow.
     let begun = rest.may_end_early().then(ticks);
     loop {
         let count = strip.min(left);

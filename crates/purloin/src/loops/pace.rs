@@ -73,7 +73,7 @@ impl Pace {
         }
     }
 
-    /// Returns whether so many iterations are a block, but for the alignment.
+    /// Returns whether this many iterations are a block, apart from the alignment.
     fn is_whole(&self, count: u64) -> bool {
         count.saturating_add(ALIGNMENT) > self.block
     }

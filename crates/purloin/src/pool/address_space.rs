@@ -10,8 +10,8 @@
 //! | locked memory (`ulimit -l`), after `mlockall(MCL_FUTURE)` | all | all |
 //!
 //! The program needs most of what is left for itself and for its other pools. So a pool with default
-//! sizes looks at the first two limits, and takes smaller stacks if little is left. It does not look
-//! whether memory is locked, because few programs do that and the look would cost every pool as much as
+//! sizes looks at the first two limits, and takes smaller stacks if little is left. It does not check
+//! whether memory is locked, because few programs lock it, and the check would cost every pool as much as
 //! a thread. Instead, if the system refuses a stack, the pool tries again with smaller ones.
 //!
 //! The allocator of glibc also reserves 64 MiB of address space for each thread that allocates, but

@@ -15,6 +15,8 @@ use crate::sleep::{Latch, Waiter};
 use crate::sync::thread;
 use crate::unwind::{AbortOnUnwind, Panic, discard};
 
+const PANIC_IN_WAIT: &str = "a thread has panicked while it waited for the pool";
+
 /// A call in memory of the thread that waits for it: its frame, or a list of the calls of a broadcast.
 struct AwaitedCall<F, R> {
     task: InFrame<F, R>,
@@ -105,7 +107,7 @@ where
     let call = Call::new(caller, NO_GENERATION);
     let mut call = AwaitedCall::new(f, call, current_scope(), &latch);
     let this = &raw mut call;
-    let guard = AbortOnUnwind::new();
+    let guard = AbortOnUnwind::new(PANIC_IN_WAIT);
     // SAFETY: this thread waits below until the latch is open. `F` and `R` are `Send`.
     pool.inject_call(unsafe { AwaitedCall::job(this) }, caller);
     // SAFETY: the call lives in this frame.
@@ -167,7 +169,7 @@ impl Pool {
         let mut calls: Vec<_> = (0..pool.workers()).map(call).collect();
         let own = caller.filter(|worker| !worker.is_spare());
         let all = calls.as_mut_ptr();
-        let guard = AbortOnUnwind::new();
+        let guard = AbortOnUnwind::new(PANIC_IN_WAIT);
         for worker in 0..pool.workers() {
             if own.is_some_and(|own| own.index() == worker) {
                 continue;

@@ -10,7 +10,7 @@ use super::worker::lineage::{Call, descends_from};
 use crate::scheduler::Scheduler;
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
-/// A job for an idle worker.
+/// A job that borrows nothing: for an idle worker, or for one worker by mail.
 pub(crate) type Injected<S> = Job<'static, S>;
 
 /// A job that may borrow.
@@ -76,7 +76,7 @@ pub(super) struct Inbox<S: Scheduler> {
 struct Jobs<S: Scheduler> {
     front: VecDeque<Entry<S>>,
     background: VecDeque<Injected<S>>,
-    /// Number of jobs taken from the front while the oldest job in the background has waited.
+    /// Number of jobs taken from the front since the oldest job in the background has been waiting.
     passed: u32,
 }
 
@@ -103,7 +103,7 @@ struct Entry<S: Scheduler> {
     /// If a worker made this call and waits for it: the call that the worker was running. Otherwise
     /// null.
     caller: *const Call,
-    /// By what [`Inbox::withdraw`] finds the entry, or null.
+    /// What [`Inbox::withdraw`] finds the entry by, or null.
     tag: *const (),
 }
 

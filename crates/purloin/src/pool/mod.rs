@@ -3,7 +3,7 @@
 //! - [`builder`], [`build`], [`error`] and [`mod@global`]: how a pool is made.
 //! - [`shared`]: the state that its workers share.
 //! - [`threads`]: the threads of the workers, and [`worker`]: what each of them does.
-//! - [`placement`]: where a worker's memory lies.
+//! - [`placement`]: where a worker's memory lies, and [`address_space`]: how large its stacks are.
 //! - [`calls`], [`inbox`] and [`outside`]: calls and jobs from outside, their queue, and the threads that
 //!   wait for them.
 //! - [`rescue`]: a processor for work from outside that no worker begins.

@@ -290,8 +290,8 @@ impl<S: Scheduler> Shared<S> {
         self.inject_tagged(job, null());
     }
 
-    /// Queues a job for the next idle worker. [`Self::withdraw`] finds it by its tag, an address
-    /// that belongs to the job alone.
+    /// Queues a job for the next idle worker. [`Self::withdraw`] finds it by its tag, the address of what the job
+    /// belongs to.
     pub(crate) fn inject_tagged(&self, job: Injected<S>, tag: *const ()) {
         self.inbox.push(job, null(), tag);
         self.call_idle_worker();

@@ -1,4 +1,4 @@
-//! A task in memory of the thread that waits for it, mostly its frame: a closure, and later its result.
+//! A task in memory of the thread that waits for it, usually in its frame: a closure, and later its result.
 
 use std::mem::{ManuallyDrop, MaybeUninit};
 

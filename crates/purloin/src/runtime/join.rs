@@ -2,7 +2,7 @@
 //!
 //! [`Token::join_inline`] is the whole cost of a join as long as no thief asks. The second closure
 //! goes to the slot at the top, the first one runs, the slot is popped, and the second closure runs
-//! by a plain call. The rest of this file is cold.
+//! by a plain call. What follows a steal or a panic is in functions of its own, which are cold.
 
 use std::hint::black_box;
 use std::marker::PhantomData;
@@ -108,7 +108,7 @@ where
     unsafe { second.write_to(&*slot) };
     tasks.push(slot);
     if UNTIMED {
-        // Pairs with the heavy side in `steal::finds_anything`.
+        // Pairs with the heavy side in `reach_in::finds_anything`.
         asymmetric::light();
     }
     if (SERVE || UNTIMED) && !tasks.is_open(slot) {
@@ -244,8 +244,8 @@ where
     discard(result);
 }
 
-/// The beginning of the message of [`stack_is_full`]. By it and by the capacity of the string, a
-/// join recognises the panic, even if it comes from another thread. The strings of the program's
+/// The beginning of the message of [`stack_is_full`]. A join recognises the panic by this and by
+/// the capacity of the string, even if it comes from another thread. The strings of the program's
 /// own panics do not have this capacity.
 const FULL_STACK: &str = "the task stack";
 const FULL_STACK_CAPACITY: usize = 4096;
@@ -373,7 +373,8 @@ where
     }
 }
 
-/// Calls `f` on the thread of a thief, and returns its result or its panic.
+/// Calls `f`, the closure of a task in a slot, in a frame of its own, and returns its result or its panic: on the
+/// thread of a thief, or on that of the owner whose first closure has panicked.
 fn run_caught<S: Scheduler, R>(
     thread: Me<'_, S>,
     f: impl for<'t> FnOnce(Token<'t, S>) -> R,

@@ -6,22 +6,26 @@
 //! 2. [`stack`]: a worker's slots, with a top and a bottom.
 //! 3. [`return_barrier`]: the default scheduler's protocol between an owner and its thieves.
 //! 4. [`token`] and [`join`]: what a program holds, and the fast path.
-//! 5. [`frame`]: the bookkeeping that keeps finishes and tasks properly nested; [`scopes`]: which
+//! 5. [`in_frame`]: a task whose closure and result lie in the frame of the thread that waits for it.
+//! 6. [`frame`]: the bookkeeping that keeps finishes and tasks properly nested; [`scopes`]: which
 //!    cancellation stops a loop.
-//! 6. [`spawn`]: spawn and finish.
-//! 7. [`oneshot`] and [`future`]: futures.
-//! 8. [`steal`]: thieves, and the owner's service to them; [`leapfrog`]: a worker that joins a stolen task.
+//! 7. [`spawn`]: finish and its spawns; [`queue`]: the tasks of a finish that any worker may run.
+//! 8. [`oneshot`] and [`future`]: futures.
+//! 9. [`reach_in`]: how owners publish tasks, and how thieves look for them and claim them.
+//! 10. [`steal`]: what a thief does with a task; [`leapfrog`]: how a worker waits for a stolen task.
 //!
-//! Everything but [`return_barrier`] is the same under every scheduler. The seam is
+//! [`return_barrier`] is one scheduler. [`reach_in`] serves all schedulers whose thieves reach into the pools
+//! of their victims. Everything else is the same under every scheduler. The seam is
 //! [`crate::scheduler`]. How workers without work sleep and wake is in [`crate::sleep`].
 //!
 //! # The path of a stolen join
 //!
 //! The owner pushes the second closure ([`join`], [`slot`], [`stack`]). If a thief has asked,
-//! the owner makes older tasks public ([`return_barrier`], [`steal`]). An idle worker
-//! (`pool/worker/idle.rs`) looks at its victims, claims the oldest public task and runs it
-//! ([`steal`]). The owner's pop fails, so it blocks and leapfrogs ([`leapfrog`],
-//! `pool/worker/wait.rs`) until the slot's state is DONE, and takes the result out of the slot
+//! the owner makes older tasks public ([`return_barrier`]). An idle worker
+//! (`pool/worker/idle.rs`) looks at its victims, claims the oldest public task ([`reach_in`]) and runs it
+//! ([`steal`]). The task writes its result into the slot ([`join`]); then the thief sets the slot's state to
+//! DONE, and wakes the owner if it sleeps ([`steal`]). The owner's pop fails, so it blocks and leapfrogs
+//! ([`leapfrog`], `pool/worker/wait.rs`) until the state is DONE, and takes the result out of the slot
 //! ([`join`]).
 //!
 //! # Where the top is kept
@@ -48,7 +52,7 @@
 //! [`Pool::run`]: crate::Pool::run
 //!
 //! The pop of a join must notice the tasks that its first closure has left above it. Every task
-//! pool therefore keeps [`TaskPool::is_open`] false for slots below a live spawn, see [`spawn`].
+//! pool therefore keeps [`TaskPool::is_open`] false for slots below a live spawn ([`spawn`]).
 //!
 //! [`TaskPool::is_open`]: crate::scheduler::TaskPool::is_open
 //!

@@ -165,7 +165,7 @@ impl Sleep {
             || self.parkers[of].awaited.load(Ordering::Relaxed) > 0
     }
 
-    /// Records that a worker has begun work from outside. The next work wakes this worker, if it
+    /// Records that a worker has begun work from outside. The next such work wakes this worker, if it
     /// sleeps, because a program often makes the same call again and again.
     pub fn began_outside_work(&self, worker: usize) {
         if self.last_outside.load(Ordering::Relaxed) != worker {

@@ -86,7 +86,9 @@ fn a_worker_has_one_value_at_a_time_and_all_are_there_at_the_end() {
             });
         });
         let count = sums.iter_mut().count();
-        assert!((1..=3).contains(&count), "{count} values");
+        // Spare workers have values, too.
+        let most = 3 + pool.stats().spare_workers as usize;
+        assert!((1..=most).contains(&count), "{count} values");
         let total: u64 = sums.drain().map(|(sum, _)| sum).sum();
         assert_eq!(total, (ITEMS as u64) * (ITEMS as u64 - 1) / 2);
         assert_eq!(sums.iter_mut().count(), 0, "nothing is left");

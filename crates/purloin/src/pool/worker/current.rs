@@ -184,8 +184,8 @@ pub(crate) trait Host {
     /// dropped, and its thread index if it `lends_index`. Called on the worker's own thread.
     fn lend_processor(&self, lends_index: bool) -> Option<HandedOff<'_>>;
 
-    /// Returns whether tasks of this worker, or work from outside, wait for a worker, or may come while it
-    /// blocks, and no other worker would see them. Jobs in the background do not count.
+    /// Returns whether tasks of this worker, or work from outside, wait for a worker. Jobs in the background
+    /// do not count.
     fn has_tasks(&self) -> bool;
 
     /// Returns the innermost call that the worker runs, or null.
@@ -224,11 +224,7 @@ impl<S: Scheduler> Host for Remote<S> {
     }
 
     fn has_tasks(&self) -> bool {
-        let pool = me(self).pool();
-        !pool.rescues_calls
-            || self.stack().has_unstolen()
-            || me(self).has_mail()
-            || pool.has_urgent()
+        self.stack().has_unstolen() || me(self).has_mail() || me(self).pool().has_urgent()
     }
 
     fn call(&self) -> *const Call {

@@ -34,7 +34,7 @@ pub(crate) struct Mailbox<S: Scheduler> {
     jobs: Mutex<Option<VecDeque<Injected<S>>>>,
     /// The worker's thread, once it runs.
     thread: OnceLock<Thread>,
-    /// Whether the worker runs mail on top of a task that waits.
+    /// Whether the worker runs anything on top of a task that waits: mail, a job, a stolen task.
     runs_on_top: AtomicBool,
 }
 

@@ -4,23 +4,15 @@ use super::idle::{self, Work};
 use super::{Me, current};
 use crate::scheduler::{Point, Protocol, Scheduler};
 use crate::stats::Count;
-use crate::sync::{Ordering, fence, thread};
-use crate::unwind::abort;
+use crate::sync::{Ordering, fence};
+use crate::unwind::AbortOnUnwind;
 
 /// Runs a worker on this thread, until the pool ends. The worker counts as searching: the threads of
 /// regular workers start with the pool, and that of a spare worker when there is something to do.
 pub(crate) fn run<S: Scheduler>(me: Me<'_, S>) {
-    /// The runtime catches panics of the program where it runs tasks. A panic that gets this
-    /// far is a bug in this crate, and other workers would wait for this worker for ever.
-    struct AbortOnPanic;
-    impl Drop for AbortOnPanic {
-        fn drop(&mut self) {
-            if thread::panicking() {
-                abort("a worker has panicked outside of any task");
-            }
-        }
-    }
-    let _guard = AbortOnPanic;
+    // The runtime catches panics of the program where it runs tasks. A panic that gets this
+    // far is a bug in this crate, and other workers would wait for this worker for ever.
+    let guard = AbortOnUnwind::new("a worker has panicked outside of any task");
     // A worker that sees the number of this one, in a task that it has stolen for example, finds it
     // among the workers: the number is stored after this fence, and loaded with Acquire.
     fence(Ordering::Release);
@@ -61,4 +53,5 @@ pub(crate) fn run<S: Scheduler>(me: Me<'_, S>) {
     // From here on this thread is not a worker. Destructors of thread-local values run on it
     // later, when the pool may be gone.
     drop(current);
+    guard.disarm();
 }

@@ -1,10 +1,12 @@
 //! One worker: what it is, what its thread does, and how it waits.
 //!
-//! - [`remote`]: what every thread sees of it: its tasks and its place among the pool's workers.
+//! - [`remote`]: what every thread sees of it: its tasks and its place among the pool's workers. What a thief may
+//!   take is in [`PublicTasks`](crate::scheduler::PublicTasks).
 //! - [`me`]: what only its own thread uses and does.
 //! - [`main_loop`]: what its thread does from start to end.
 //! - [`idle`]: how it looks for work, and sleeps when there is none.
-//! - [`wait`](mod@wait): how it waits in the middle of a task.
+//! - [`wait`](mod@wait): how it waits in the middle of a task; for the result of a stolen task, with
+//!   [`leapfrog`](crate::runtime).
 //! - [`current`]: how code on its thread finds it.
 //! - [`mail`]: jobs that only this worker may run, also while it is blocked.
 //! - [`lineage`]: which call from outside its code descends from.

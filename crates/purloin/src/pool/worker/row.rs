@@ -11,8 +11,8 @@ use crate::stats::clock::ticks;
 use crate::sync::Instant;
 use crate::tunables;
 
-/// A job that takes fewer ticks is short. Only after every eighth short job does the worker look at
-/// [`Instant`], which takes longer than to read the ticks.
+/// A job that takes fewer ticks is short. After short jobs the worker looks at [`Instant`] only at
+/// every eighth job, because that takes longer than reading the ticks.
 const SHORT: u64 = 1000;
 
 /// A row of jobs, on the worker that runs them.

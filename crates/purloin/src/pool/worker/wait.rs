@@ -50,7 +50,7 @@ pub(crate) trait Awaited<S: Scheduler> {
     /// anything.
     fn run_one(&self, wait: &mut Wait<'_, S>) -> bool;
 
-    /// Asks for a wake-up when the wait is over. Returns false if it is over.
+    /// Asks for a wake-up when the wait is over. Returns false if it is over, or if that has to be looked at again.
     fn ask_for_wake_up(&self) -> bool {
         true
     }
