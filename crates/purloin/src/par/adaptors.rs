@@ -119,7 +119,8 @@ impl<R, C: Chain> Par<R, C> {
         self.with(WhileSome)
     }
 
-    /// Goes on with the items of `other`. See [`Iterator::chain`].
+    /// Goes on with the items of `other`. If this is a [bridge](crate::bridge()), which has no order, some items of `other`
+    /// may come between its last items. See [`Iterator::chain`].
     ///
     /// ```
     /// use purloin::prelude::*;

@@ -68,7 +68,9 @@ impl<'t, S: Scheduler> Token<'t, S> {
     /// A worker cannot resume while another worker uses its index. So a task must not ask for its
     /// index and then wait for a lock that a blocked task may hold. Nor should a call from outside ask
     /// for it while it holds a lock that other tasks need: if a spare worker [has rescued the
-    /// call](crate::Builder::rescue_calls), it may wait for the index of a worker that waits for the lock.
+    /// call](crate::Builder::rescue_calls), it may wait for the index of a worker that waits for the lock. The same
+    /// goes for anything else that a task waits for: a message of a channel, the next item of a
+    /// [bridge](crate::bridge()).
     ///
     /// ```
     /// use std::sync::Mutex;
