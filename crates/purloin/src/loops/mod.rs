@@ -361,7 +361,7 @@ where
 
 /// Folds the items of an iterator until a step breaks, and drops the other items.
 #[inline]
-fn fold_items<T, A>(
+pub(crate) fn fold_items<T, A>(
     mut items: impl Iterator<Item = T>,
     sum: A,
     step: impl FnMut(A, T) -> ControlFlow<A, A>,

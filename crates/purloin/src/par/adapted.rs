@@ -1,10 +1,11 @@
 //! Chains with adaptors that look at one item at a time.
 
 use std::iter;
+use std::ops::ControlFlow;
 
 use super::chain::{Chain, Exact, Reversible, sealed};
 use crate::cancel::{CancelFlag, CancelState};
-use crate::loops::{Iterations, UntilCancelled};
+use crate::loops::{Iterations, UntilCancelled, fold_items};
 
 /// An adaptor that looks at one item at a time.
 ///
@@ -23,6 +24,18 @@ pub trait Adaptor<T>: Sync + sealed::Sealed {
 
     /// Returns the adaptor over some of the items.
     fn strip<'c, S: Iterator<Item = T>>(&'c self, items: S) -> Self::Strip<'c, S>;
+
+    /// Removes the first `len` iterations, and folds what the adaptor makes of them until a step breaks.
+    #[inline]
+    fn fold_strip<I: Iterations<Item = T>, A>(
+        &self,
+        iterations: &mut I,
+        len: usize,
+        sum: A,
+        step: impl FnMut(A, Self::Item) -> ControlFlow<A, A>,
+    ) -> ControlFlow<A, A> {
+        fold_items(self.strip(iterations.strip(len)), sum, step)
+    }
 }
 
 /// An adaptor that returns one item for each item.
@@ -44,7 +57,7 @@ pub trait Symmetric<T>: Adaptor<T> {}
 /// Defines the adaptors that call a closure. An adaptor is named as that of the standard library which it becomes
 /// within a strip.
 macro_rules! with_closure {
-    ($($(#[$doc:meta])* $Name:ident [$($generics:tt)*], $closure:path, $Item:ty, $adapt:ident, $Strip:ty, $is_exact:literal;)*) => {
+    ($($(#[$doc:meta])* $Name:ident [$($generics:tt)*], $closure:path, $Item:ty, $adapt:ident, $Strip:ty, $is_exact:literal, |$f:ident, $item:ident| $result:expr;)*) => {
         $(
             $(#[$doc])*
             #[derive(Clone, Copy, Debug)]
@@ -67,6 +80,21 @@ macro_rules! with_closure {
                 fn strip<'c, S: Iterator<Item = T>>(&'c self, items: S) -> Self::Strip<'c, S> {
                     items.$adapt(&self.0)
                 }
+
+                #[inline]
+                fn fold_strip<I: Iterations<Item = T>, Sum>(
+                    &self,
+                    iterations: &mut I,
+                    len: usize,
+                    sum: Sum,
+                    mut step: impl FnMut(Sum, $Item) -> ControlFlow<Sum, Sum>,
+                ) -> ControlFlow<Sum, Sum> {
+                    let $f = &self.0;
+                    iterations.fold_strip(len, sum, |sum, $item| match $result {
+                        Some(result) => step(sum, result),
+                        None => ControlFlow::Continue(sum),
+                    })
+                }
             }
         )*
     };
@@ -74,13 +102,16 @@ macro_rules! with_closure {
 
 with_closure! {
     /// Calls a closure on each item, from [`Par::map`](super::Par::map).
-    Map [U, F], Fn(T) -> U, U, map, iter::Map<S, &'c F>, true;
+    Map [U, F], Fn(T) -> U, U, map, iter::Map<S, &'c F>, true, |f, item| Some(f(item));
     /// Leaves out items, from [`Par::filter`](super::Par::filter).
-    Filter [F], Fn(&T) -> bool, T, filter, iter::Filter<S, &'c F>, false;
+    Filter [F], Fn(&T) -> bool, T, filter, iter::Filter<S, &'c F>, false, |f, item| f(&item).then_some(item);
     /// Calls a closure on each item, and leaves out some results, from [`Par::filter_map`](super::Par::filter_map).
-    FilterMap [U, F], Fn(T) -> Option<U>, U, filter_map, iter::FilterMap<S, &'c F>, false;
+    FilterMap [U, F], Fn(T) -> Option<U>, U, filter_map, iter::FilterMap<S, &'c F>, false, |f, item| f(item);
     /// Calls a closure on a reference to each item, from [`Par::inspect`](super::Par::inspect).
-    Inspect [F], Fn(&T), T, inspect, iter::Inspect<S, &'c F>, true;
+    Inspect [F], Fn(&T), T, inspect, iter::Inspect<S, &'c F>, true, |f, item| {
+        f(&item);
+        Some(item)
+    };
 }
 
 impl<T, U, F: Fn(T) -> U + Sync> OneToOne<T> for Map<F> {}
@@ -108,6 +139,17 @@ impl<'t, T: Clone + 't> Adaptor<&'t T> for Cloned {
     #[inline]
     fn strip<'c, S: Iterator<Item = &'t T>>(&'c self, items: S) -> iter::Cloned<S> {
         items.cloned()
+    }
+
+    #[inline]
+    fn fold_strip<I: Iterations<Item = &'t T>, A>(
+        &self,
+        iterations: &mut I,
+        len: usize,
+        sum: A,
+        mut step: impl FnMut(A, T) -> ControlFlow<A, A>,
+    ) -> ControlFlow<A, A> {
+        iterations.fold_strip(len, sum, |sum, item| step(sum, item.clone()))
     }
 }
 
@@ -217,6 +259,17 @@ impl<I: Iterations, A: Adaptor<I::Item>> Iterations for AdaptedIterations<'_, I,
     #[inline]
     fn strip(&mut self, len: usize) -> Self::Strip<'_> {
         self.adaptor.strip(self.iterations.strip(len))
+    }
+
+    #[inline]
+    fn fold_strip<B>(
+        &mut self,
+        len: usize,
+        sum: B,
+        step: impl FnMut(B, Self::Item) -> ControlFlow<B, B>,
+    ) -> ControlFlow<B, B> {
+        self.adaptor
+            .fold_strip(&mut self.iterations, len, sum, step)
     }
 }
 
