@@ -213,6 +213,8 @@ where
     A: Send,
 {
     let part = shared.begin_part();
+    // The number of iterations that have run since the pace was told.
+    let mut done = 0;
     // The part with which to go on after `rest`. Only a split whose back was empty leaves one.
     let mut renewed = None;
     let sum = loop {
@@ -226,6 +228,7 @@ where
             }
             continue;
         }
+        pace.ran(std::mem::take(&mut done));
         let given = if len > 1 { w.split_hint(len) } else { 0 };
         if given > 0 && pace.may_split(len) {
             let again = rest.again();
@@ -255,12 +258,10 @@ where
         }
         let (block, strip) = pace.next(len);
         let ran = w.lend(|w| run_block::<W, I, A, N, F, C>(w, sum, rest, block, strip, shared));
-        let done;
         match ran {
             ControlFlow::Continue(next) => (sum, rest, done) = next,
             ControlFlow::Break(result) => break result,
         }
-        pace.ran(done);
     };
     part.end();
     sum
@@ -339,7 +340,7 @@ where
         if len == 0 {
             break;
         }
-        if let Some(pace) = &pace {
+        if let Some(pace) = &mut pace {
             let (block, strip) = pace.next(len);
             len = block.min(strip);
         }

@@ -18,7 +18,7 @@ pub(super) struct Pace {
     strip: u64,
     /// Number of iterations of this block that have run.
     done: u64,
-    /// When this block began.
+    /// When this block began; 0 in a first block that reads no clock.
     start: u64,
     /// Number of iterations of this part that have run. The part begins at a multiple of
     /// [`ALIGNMENT`].
@@ -26,13 +26,14 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// Starts the first block of a loop or part of unknown speed: one iteration.
+    /// Starts the first block of a loop or part of unknown speed. Its strips are single iterations, after each of which
+    /// the worker looks for thieves. So it need not be short, and a loop that is not longer reads no clock.
     pub(super) fn start() -> Pace {
         Pace {
-            block: 1,
+            block: ALIGNMENT,
             strip: 1,
             done: 0,
-            start: ticks(),
+            start: 0,
             position: 0,
         }
     }
@@ -48,11 +49,16 @@ impl Pace {
     /// Returns the length of the next block or its rest, and of its strips, with `left` iterations
     /// left.
     #[inline(always)]
-    pub(super) fn next(&self, left: usize) -> (usize, usize) {
+    pub(super) fn next(&mut self, left: usize) -> (usize, usize) {
         let rest = self.block - self.done;
         match left as u64 <= rest {
             true => (left, self.strip as usize),
-            false => (self.align(rest) as usize, self.strip as usize),
+            false => {
+                if self.start == 0 {
+                    self.start = ticks();
+                }
+                (self.align(rest) as usize, self.strip as usize)
+            }
         }
     }
 
@@ -83,7 +89,7 @@ impl Pace {
     /// then ends.
     #[cold]
     pub(super) fn may_split(&mut self, left: usize) -> bool {
-        if self.done == 0 {
+        if self.done == 0 || self.start == 0 {
             return true;
         }
         let now = ticks();
@@ -151,7 +157,7 @@ mod tests {
     fn strips_are_short_unless_the_iterations_are_fast() {
         assert_eq!(lengths_after_20(1, 2).1, tunables::STRIP.get());
         assert_eq!(lengths_after_20(1, 100).1, tunables::STRIP.get());
-        let (block, strip) = lengths_after_20(1, 1000);
+        let (block, strip) = lengths_after_20(1, 500);
         assert_eq!(strip, block);
         let (_, strip) = lengths_after_20(8, 1);
         assert!(
