@@ -172,7 +172,7 @@ pub use asynchronous::{HandleFuture, RunFuture, SharedHandleFuture};
 pub use cancel::{Cancel, Cancelled};
 pub use free::{finish, for_each, future, join, map_reduce, with_token};
 pub use graph::After;
-pub use handle::Handle;
+pub use handle::{Handle, when_all};
 pub use loops::{
     ExactIterations, IntoIterations, Iterations, Splitting, bridge, chars, lines, words,
 };
@@ -184,7 +184,7 @@ pub use runtime::{ReturnBarrier, Token};
 pub use scheduler::Scheduler;
 pub use scope::{Scope, Spawner};
 pub use serial::Serial;
-pub use shared_handle::{SharedHandle, when_all};
+pub use shared_handle::SharedHandle;
 pub use stats::{Stats, Times};
 pub use victim::{Random, Sampling, Sets, VictimSelection};
 pub use worker::{SendTask, SyncBody, Worker};

@@ -49,9 +49,11 @@ pub struct SharedHandle<T>(Arc<State<T>>);
 struct State<T> {
     /// The promised result; none if the result was there from the start.
     promise: Option<Promise<T>>,
-    /// The result, once a thread has taken it from the promise.
+    /// Once a thread has taken it from the promise.
     result: OnceLock<Result<T, Panicked>>,
-    /// The end of the task, once another thread or task waits for it.
+    /// The end of a task of a scope.
+    scope_end: Option<Arc<TaskEnd>>,
+    /// The end of any other task, once a thread or a task waits for it.
     end: OnceLock<Arc<TaskEnd>>,
     /// The state of a task that was made with inputs.
     pending: Option<Arc<Pending>>,
@@ -80,7 +82,8 @@ pub(crate) struct TaskEnd {
 struct Waiting {
     /// Of threads and of executors.
     wakers: Vec<Waker>,
-    /// The tasks that begin after this end.
+    /// The tasks that begin after this end. Most tasks have at most one.
+    first_successor: Option<Arc<Pending>>,
     successors: Vec<Arc<Pending>>,
 }
 
@@ -110,10 +113,8 @@ impl Wake for TaskEnd {
     fn wake(self: Arc<Self>) {
         let waiting = lock(&self.waiting).take().unwrap_or_default();
         waiting.wakers.into_iter().for_each(wake);
-        waiting
-            .successors
-            .iter()
-            .for_each(|task| task.input_ended());
+        let successors = waiting.first_successor.iter().chain(&waiting.successors);
+        successors.for_each(|task| task.input_ended());
     }
 }
 
@@ -121,12 +122,16 @@ impl<T> Handle<T> {
     /// Turns this handle into one that can be cloned, and that gives access to the result by
     /// reference.
     pub fn share(self) -> SharedHandle<T> {
-        SharedHandle::new(self, OnceLock::new(), None)
+        SharedHandle::new(self, None, None)
     }
 }
 
 impl<T> SharedHandle<T> {
-    fn new(handle: Handle<T>, end: OnceLock<Arc<TaskEnd>>, pending: Option<Arc<Pending>>) -> Self {
+    fn new(
+        handle: Handle<T>,
+        scope_end: Option<Arc<TaskEnd>>,
+        pending: Option<Arc<Pending>>,
+    ) -> Self {
         let (promise, outcome, got) = match handle.0 {
             Inner::Sole(Sole(shared)) => return shared,
             Inner::Promised(promise) => (Some(promise), None, None),
@@ -140,7 +145,8 @@ impl<T> SharedHandle<T> {
         SharedHandle(Arc::new(State {
             promise,
             result,
-            end,
+            scope_end,
+            end: OnceLock::new(),
             pending,
             got,
         }))
@@ -149,7 +155,7 @@ impl<T> SharedHandle<T> {
     /// Returns a shared handle to a task of the scope with this address.
     pub(crate) fn in_scope(handle: Handle<T>, scope: usize, pending: Option<Arc<Pending>>) -> Self {
         let end = TaskEnd::in_scope(scope);
-        let shared = SharedHandle::new(handle, OnceLock::from(Arc::clone(&end)), pending);
+        let shared = SharedHandle::new(handle, Some(Arc::clone(&end)), pending);
         match &shared.0.promise {
             // SAFETY: no other thread has the handle yet, and the end is set. So this is the only
             // call.
@@ -225,8 +231,7 @@ impl<T> SharedHandle<T> {
         let Some(promise) = state.promise.as_ref().filter(|promise| promise.is_local()) else {
             return;
         };
-        let look = state.pending.as_ref().and_then(Pending::look);
-        let Some(look) = look else {
+        let Some(look) = state.pending.as_ref().and_then(Pending::look) else {
             return promise.run();
         };
         if look.run_inputs() {
@@ -244,7 +249,7 @@ impl<T> SharedHandle<T> {
 
     /// Takes back a [`Self::watch`].
     pub(crate) fn unwatch(&self, watcher: &Waker) {
-        if let Some(end) = self.0.end.get()
+        if let Some(end) = self.0.known_end()
             && let Some(waiting) = &mut *lock(&end.waiting)
         {
             waiting.wakers.retain(|other| !other.will_wake(watcher));
@@ -350,12 +355,19 @@ impl<T> State<T> {
 
     /// Returns the end of the task, which watches it.
     fn end(&self, promise: &Promise<T>) -> &TaskEnd {
-        self.end.get_or_init(|| {
-            let end = TaskEnd::in_scope(0);
-            // SAFETY: one thread sets the end, so this is the only call.
-            unsafe { watch(promise, Arc::clone(&end)) };
-            end
+        self.scope_end.as_ref().unwrap_or_else(|| {
+            self.end.get_or_init(|| {
+                let end = TaskEnd::in_scope(0);
+                // SAFETY: one thread sets the end, so this is the only call.
+                unsafe { watch(promise, Arc::clone(&end)) };
+                end
+            })
         })
+    }
+
+    fn known_end(&self) -> Option<&TaskEnd> {
+        let end = self.scope_end.as_ref().or_else(|| self.end.get());
+        end.map(|end| &**end)
     }
 
     /// Waits until the task has ended.
@@ -405,7 +417,7 @@ impl<T> State<T> {
 /// Without a result, so that any thread may use and drop a task whose result is `Send`.
 impl<T> Node for State<T> {
     fn scope(&self) -> usize {
-        self.end.get().map_or(0, |end| end.scope)
+        self.known_end().map_or(0, |end| end.scope)
     }
 
     fn is_done(&self) -> bool {
@@ -417,9 +429,15 @@ impl<T> Node for State<T> {
     }
 
     fn precede(&self, successor: &Arc<Pending>) -> bool {
-        let end = self.end.get().expect("a task of a scope has an end");
+        let end = self.known_end().expect("a task of a scope has an end");
         match &mut *lock(&end.waiting) {
-            Some(waiting) => waiting.successors.push(Arc::clone(successor)),
+            Some(waiting) => {
+                let successor = Arc::clone(successor);
+                match waiting.first_successor {
+                    None => waiting.first_successor = Some(successor),
+                    Some(_) => waiting.successors.push(successor),
+                }
+            }
             None => return false,
         }
         true
@@ -465,23 +483,6 @@ impl<T> Drop for State<T> {
             keep_unheard(panic);
         }
     }
-}
-
-/// Returns a handle to the results of several futures, in the order of their handles.
-///
-/// A task waits for them. It belongs to the same scope as a [`future`](crate::future()) that is
-/// made here.
-///
-/// ```
-/// let squares = (1..=3).map(|n| purloin::future(move || n * n)).collect();
-/// assert_eq!(purloin::when_all(squares).get(), [1, 4, 9]);
-/// ```
-///
-/// # Panics
-///
-/// [`Handle::get`] panics if one of the tasks has panicked.
-pub fn when_all<T: Send + 'static>(handles: Vec<Handle<T>>) -> Handle<Vec<T>> {
-    crate::future(move || handles.into_iter().map(Handle::get).collect())
 }
 
 impl<T> Clone for SharedHandle<T> {

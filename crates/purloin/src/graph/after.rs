@@ -149,7 +149,10 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
     fn inputs(self) -> (Vec<Input>, Vec<Input>) {
         let address = self.scope_address();
         let is_ours = |input: &Input| S::DEFERS && input.scope() == address;
-        self.inputs.into_iter().partition(is_ours)
+        match self.inputs.iter().all(is_ours) {
+            true => (self.inputs, Vec::new()),
+            false => self.inputs.into_iter().partition(is_ours),
+        }
     }
 
     /// Returns a task of the scope with these inputs, which the scope waits for.
