@@ -213,17 +213,19 @@ where
     unsafe { vec.set_len(len) };
 }
 
-/// Collects pairs into two vectors.
-pub(crate) fn unzip<W, I, T, U>(w: &mut W, iterations: I) -> (Vec<T>, Vec<U>)
+/// Collects the pairs that `map` returns into two vectors.
+pub(crate) fn unzip<W, I, M, T, U>(w: &mut W, iterations: I, map: M) -> (Vec<T>, Vec<U>)
 where
     W: Worker,
-    I: Iterations<Item = (T, U)>,
+    I: Iterations,
+    M: for<'t> Fn(W::Token<'t>, I::Item) -> (T, U) + Sync,
     T: Send,
     U: Send,
 {
     let (mut left, mut right) = (Vec::new(), Vec::new());
     if !I::IS_EXACT {
-        let push = |_: W::Token<'_>, run: &mut (Vec<T>, Vec<U>), (value, second)| {
+        let push = |w: W::Token<'_>, run: &mut (Vec<T>, Vec<U>), item| {
+            let (value, second) = map(w, item);
             run.0.push(value);
             run.1.push(second);
         };
@@ -236,7 +238,8 @@ where
     let (run, other) = w.run_loop(
         Converted(Pair::new(Indices(0..len), iterations)),
         || (Run::empty(places), Run::empty(others)),
-        |_, (mut run, mut other), (index, (value, second))| {
+        |w, (mut run, mut other), (index, item)| {
+            let (value, second) = map(w, item);
             // SAFETY: the indices end at the length, for which the vectors have room, and each of
             // them belongs to one iteration.
             unsafe {
@@ -256,16 +259,26 @@ where
     (left, right)
 }
 
-/// Collects the items for which `holds` is true, and the others.
-pub(crate) fn partition<W, I, H>(w: &mut W, iterations: I, holds: H) -> (Vec<I::Item>, Vec<I::Item>)
+/// Collects the results of `map` for which `holds` is true, and the others.
+pub(crate) fn partition<W, I, M, H, T>(
+    w: &mut W,
+    iterations: I,
+    map: M,
+    holds: H,
+) -> (Vec<T>, Vec<T>)
 where
     W: Worker,
-    I: Iterations<Item: Send>,
-    H: Fn(&I::Item) -> bool + Sync,
+    I: Iterations,
+    M: for<'t> Fn(W::Token<'t>, I::Item) -> T + Sync,
+    H: Fn(&T) -> bool + Sync,
+    T: Send,
 {
-    let push = |_: W::Token<'_>, run: &mut (Vec<_>, Vec<_>), item| match holds(&item) {
-        true => run.0.push(item),
-        false => run.1.push(item),
+    let push = |w: W::Token<'_>, run: &mut (Vec<_>, Vec<_>), item| {
+        let item = map(w, item);
+        match holds(&item) {
+            true => run.0.push(item),
+            false => run.1.push(item),
+        }
     };
     concat(runs(w, iterations, push))
 }

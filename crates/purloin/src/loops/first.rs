@@ -110,7 +110,7 @@ impl<S: Iterator> Iterator for RankedStrip<S> {
 pub(crate) fn first<W, I, T>(
     w: &mut W,
     iterations: I,
-    pick: impl Fn(I::Item) -> Option<T> + Sync,
+    pick: impl for<'t> Fn(W::Token<'t>, I::Item) -> Option<T> + Sync,
 ) -> Option<T>
 where
     W: Worker,
@@ -127,7 +127,7 @@ where
     w.run_loop(
         Converted(iterations),
         || None,
-        |_, none, (rank, item)| match pick(item) {
+        |w, none, (rank, item)| match pick(w, item) {
             Some(value) => {
                 found.fetch_min(rank, Ordering::Relaxed);
                 ControlFlow::Break(Some(value))

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use std::sync::{Arc, PoisonError};
 
 use super::chain::Chain;
-use super::{Par, Runner};
+use super::{Par, Run, Runner};
 use crate::loops::{self, runs};
 use crate::sync::plain::{AtomicBool, Mutex, Ordering, lock};
 use crate::worker::SyncBody;
@@ -28,7 +28,10 @@ impl<R: Runner, C: Chain> Par<R, C> {
     pub fn collect<T: FromPar<C::Item>>(self) -> T {
         T::from_par(self)
     }
+}
 
+/// Ends that keep items, also those of a closure with a token.
+impl<R: Runner, C: Run<R>> Par<R, C> {
     /// Appends the items, in their order, to a vector. The vector keeps its memory if there is room.
     ///
     /// If a closure panics, the vector keeps the items that it had before.
@@ -45,7 +48,9 @@ impl<R: Runner, C: Chain> Par<R, C> {
     where
         C::Item: Send,
     {
-        self.run(move |mut w, items, ()| loops::append(&mut w, items, vec, |_, item| item));
+        self.run(move |mut w, items, map| {
+            loops::append(&mut w, items, vec, |w, item| C::item(map, w, item));
+        });
     }
 
     /// Collects pairs into two collections. See [`Iterator::unzip`].
@@ -59,11 +64,12 @@ impl<R: Runner, C: Chain> Par<R, C> {
     #[inline]
     pub fn unzip<A: Send, B: Send, X, Y>(self) -> (X, Y)
     where
-        C: Chain<Item = (A, B)>,
+        C: Run<R, Item = (A, B)>,
         X: FromIterator<A>,
         Y: FromIterator<B>,
     {
-        let (left, right) = self.run(|mut w, items, ()| loops::unzip(&mut w, items));
+        let (left, right) = self
+            .run(|mut w, items, map| loops::unzip(&mut w, items, |w, item| C::item(map, w, item)));
         // The standard library makes a vector of a vector without a copy.
         (left.into_iter().collect(), right.into_iter().collect())
     }
@@ -84,8 +90,9 @@ impl<R: Runner, C: Chain> Par<R, C> {
         F: Fn(&C::Item) -> bool + SyncBody,
     {
         let holds = &holds;
-        let (left, right) =
-            self.run(move |mut w, items, ()| loops::partition(&mut w, items, holds));
+        let (left, right) = self.run(move |mut w, items, map| {
+            loops::partition(&mut w, items, |w, item| C::item(map, w, item), holds)
+        });
         (left.into_iter().collect(), right.into_iter().collect())
     }
 }

@@ -377,7 +377,7 @@ fn item<K, T>((key, item): (K, T)) -> T {
 }
 
 /// Ends that look for the first item.
-impl<R: Runner, C: Chain> Par<R, C> {
+impl<R: Runner, C: Run<R>> Par<R, C> {
     /// Returns the first item, in the order of the chain, for which `holds` is true. Once a worker has found
     /// one, the parts of the loop behind it end within some microseconds. See [`Iterator::find`].
     ///
@@ -403,9 +403,13 @@ impl<R: Runner, C: Chain> Par<R, C> {
         F: Fn(C::Item) -> Option<T> + SyncBody,
     {
         let f = &f;
-        self.run(move |mut w, items, ()| loops::first(&mut w, items, f))
+        self.run(move |mut w, items, map| {
+            loops::first(&mut w, items, |w, item| f(C::item(map, w, item)))
+        })
     }
+}
 
+impl<R: Runner, C: Exact> Par<R, C> {
     /// Returns the position of the first item for which `holds` is true. See [`find_first`](Self::find_first) and
     /// [`Iterator::position`].
     ///
@@ -417,7 +421,6 @@ impl<R: Runner, C: Chain> Par<R, C> {
     #[inline]
     pub fn position<F>(self, holds: F) -> Option<usize>
     where
-        C: Exact,
         F: Fn(C::Item) -> bool + SyncBody,
     {
         self.enumerate()

@@ -4,7 +4,6 @@ use std::marker::PhantomData;
 
 use super::chain::{Chain, sealed};
 use super::{Par, Runner};
-use crate::loops::append;
 use crate::worker::SyncBody;
 
 /// A value that an end can run: a [`Chain`], or a chain whose [last closure](Par::map_with_token) gets a token.
@@ -81,7 +80,7 @@ where
 /// For bodies that are parallel themselves.
 impl<R: Runner, C: Chain> Par<R, C> {
     /// Calls `f` on each item, with a token of the worker that runs it, and goes on with the results. No adaptor can
-    /// follow, only an end that combines results, [`collect_vec`](Self::collect_vec) among them.
+    /// follow, only an end. [`collect`](Self::collect) has the form [`collect_vec`](Self::collect_vec) here.
     ///
     /// A program that is generic over its worker needs the token for the parallelism inside `f`. In other programs,
     /// call [`map`](Self::map), and inside of it [`par`](crate::prelude::Parallel::par) or
@@ -135,13 +134,12 @@ impl<R: Runner, C: Chain, F, T: Send> Par<R, MapWithToken<C, F, T>>
 where
     F: for<'t> Fn(R::Token<'t>, C::Item) -> T + Sync,
 {
-    /// Collects the results, in the order of their items, into a vector.
+    /// Collects the results, in the order of their items, into a vector. For other collections, collect the items of the
+    /// vector's iterator.
     #[inline]
     pub fn collect_vec(self) -> Vec<T> {
-        self.run(move |mut w, items, map| {
-            let mut vec = Vec::new();
-            append(&mut w, items, &mut vec, map);
-            vec
-        })
+        let mut vec = Vec::new();
+        self.collect_into(&mut vec);
+        vec
     }
 }

@@ -52,6 +52,29 @@ fn check<W: Worker>(mut w: W) {
             .map_with_token(of_rows)
             .all(|sum| sums.contains(&sum))
     );
+    let found = w
+        .par(&rows)
+        .map_with_token(of_rows)
+        .find_first(|sum| *sum > 20);
+    assert_eq!(found, sums.iter().copied().find(|sum| *sum > 20));
+    let mut appended = vec![7];
+    w.par(&rows)
+        .map_with_token(of_rows)
+        .collect_into(&mut appended);
+    assert_eq!(appended[1..], sums);
+    let parts: (Vec<u64>, Vec<u64>) = w
+        .par(&rows)
+        .map_with_token(of_rows)
+        .partition(|n| n % 2 == 0);
+    assert_eq!(parts, sums.iter().partition(|n| **n % 2 == 0));
+    let pairs = w
+        .par(&rows)
+        .map_with_token(|w, row| (of_rows(w, row), row.len()));
+    let (first, lens): (Vec<u64>, Vec<usize>) = pairs.unzip();
+    assert_eq!(
+        (first, lens),
+        (sums.clone(), rows.iter().map(Vec::len).collect())
+    );
     assert_eq!(
         w.par(&rows)
             .map_with_token(of_rows)
