@@ -1,5 +1,5 @@
 //! Folds: what most ends of a parallel iterator are made of. Those that [collect](super::collect), and those that look
-//! for the [first](super::first) item, run their loops themselves.
+//! for the [first](mod@super::first) item, run their loops themselves.
 //!
 //! The closures receive a token. An end without tokens ignores it.
 

@@ -241,7 +241,7 @@ where
     /// Lets the iterators of all items wait.
     #[cold]
     fn keep_all(&mut self) {
-        while let Some(item) = self.items.next() {
+        for item in self.items.by_ref() {
             let items = (self.f)(item).into_iter();
             self.begun.iterators.borrow_mut().push_back(items);
         }

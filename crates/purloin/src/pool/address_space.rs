@@ -93,7 +93,7 @@ fn limits() -> [Option<u64>; 2] {
 }
 
 /// Returns whether this process has limits that count addresses which are not in use. Only Linux is asked.
-#[cfg(all(target_os = "linux", not(miri)))]
+#[cfg(all(target_os = "linux", not(miri), not(loom)))]
 pub(crate) fn is_limited() -> bool {
     limits() != [None; 2]
 }
@@ -120,7 +120,7 @@ pub(super) fn left() -> Left {
     }
 }
 
-#[cfg(any(not(target_os = "linux"), miri))]
+#[cfg(all(unix, not(target_os = "linux"), not(miri), not(loom)))]
 pub(crate) fn is_limited() -> bool {
     false
 }

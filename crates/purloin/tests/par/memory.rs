@@ -282,7 +282,8 @@ fn literals_have_the_type_of_the_result() {
 fn progress_is_reported_although_bodies_become_slow() {
     let pool = common::pool(1);
     let slow_from = 500_000_u64;
-    let check = |run: &dyn Fn(&Progress, &(dyn Fn(u64) -> u64 + Sync)) -> Vec<u64>| {
+    type Body<'b> = &'b (dyn Fn(u64) -> u64 + Sync);
+    let check = |run: &dyn Fn(&Progress, Body<'_>) -> Vec<u64>| {
         let progress = Progress::new();
         let (begun, most_behind) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let slow = |n| {
