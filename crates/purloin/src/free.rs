@@ -159,18 +159,32 @@ fn expect_current<'w>() -> Me<'w, ReturnBarrier> {
 
 /// Calls `f` with these closures on a worker of `pool`.
 ///
-/// Every join of a program compiles this function once more, so it does as little as it can. The
-/// closures are moved to boxes, so that the path of a join on a worker keeps them out of memory. The
-/// calling thread frees the boxes: see [`Job::in_frame`](crate::pool::Job::in_frame).
-#[cold]
-#[inline(never)]
+/// The closures are moved to a box in the caller, and no function gets them by value. Otherwise the path of a
+/// join on a worker would keep them in memory, too: see `in_registers` in `runtime/join.rs`. The calling thread
+/// frees the box: see [`Job::in_frame`](crate::pool::Job::in_frame).
+#[inline(always)]
 fn from_outside<A, B, R>(a: A, b: B, pool: &Pool, f: impl Fn(A, B) -> R + Sync) -> R
 where
     A: Send,
     B: Send,
     R: Send,
 {
-    let mut closures = Box::new(Some((a, b)));
+    from_outside_in_box(Box::new(Some((a, b))), pool, f)
+}
+
+/// Every join of a program compiles this function once more, so it does as little as it can.
+#[cold]
+#[inline(never)]
+fn from_outside_in_box<A, B, R>(
+    mut closures: Box<Option<(A, B)>>,
+    pool: &Pool,
+    f: impl Fn(A, B) -> R + Sync,
+) -> R
+where
+    A: Send,
+    B: Send,
+    R: Send,
+{
     let mut result = None;
     run_outside(pool, &mut || {
         result = closures.take().map(|(a, b)| f(a, b));
