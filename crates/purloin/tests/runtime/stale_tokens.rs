@@ -5,6 +5,7 @@
 //! must cope: it never overwrites a closure, a result or a task above the top of a stale token, and
 //! each scope waits for the tasks that were spawned into it.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use crate::common;
@@ -54,6 +55,49 @@ fn a_stale_token_below_joins_without_tokens_overwrites_no_task() {
             assert_eq!(second, pair(0));
             assert_eq!(outer, ((pair(2), pair(3)), (pair(1), pair(4))));
         });
+    }
+}
+
+/// A get without a token takes a future off the stack below a newer token, which goes on with joins and spawns.
+#[test]
+fn a_get_without_a_token_below_a_newer_token_overwrites_no_task() {
+    for workers in common::workers([1, 2, 5]) {
+        let pool = common::pool(workers);
+        for round in 0..ROUNDS as u64 {
+            let joined = || {
+                let in_slot = pair(round);
+                let (first, second) = purloin::join(|| pair(1), move || in_slot);
+                assert_eq!((first, second), (pair(1), pair(round)));
+            };
+            let got = pool.run(|mut w| {
+                let futures = [0, 1, 2].map(|n| purloin::future(move || pair(n)));
+                let futures: Vec<_> = futures.into_iter().map(|f| Mutex::new(Some(f))).collect();
+                // The token of the loop is above the futures.
+                let got = w.par(0..NUMBERS as usize).map(|i| {
+                    joined();
+                    let future = futures[2 - i % 3].lock().unwrap().take();
+                    let got = future.map(|future| future.get());
+                    joined();
+                    got
+                });
+                let of_loop: Vec<_> = got.filter_map(|got| got).collect();
+                let (again, spawned) = (purloin::future(|| pair(7)), AtomicUsize::new(0));
+                let of_scope = purloin::finish(|scope| {
+                    scope.spawn(|_| common::add(&spawned, 1));
+                    let got = again.get();
+                    scope.spawn(|_| common::add(&spawned, 1));
+                    joined();
+                    got
+                });
+                assert_eq!(spawned.into_inner(), 2);
+                assert_eq!(of_scope, pair(7));
+                of_loop
+            });
+            let mut keys: Vec<_> = got.iter().map(|got| got.0).collect();
+            keys.sort_unstable();
+            assert_eq!(keys, [0, 1, 2]);
+            assert!(got.iter().all(|got| *got == pair(got.0)));
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The handle's end of a future: how a thread gets the result, waits for it, or gives it up.
 
 use std::panic::resume_unwind;
-use std::ptr::NonNull;
+use std::ptr::{NonNull, null};
 use std::sync::Arc;
 
 use super::claimed::Claimed;
@@ -119,17 +119,19 @@ where
         // only if this thread is a worker of that pool, which keeps the pool alive.
         unsafe {
             let this = sender.as_ref();
-            if let Some(place) = place
-                && place.pool == this.pool_id
-            {
-                let thread = Me::new(&(&(*this.pool).worker_threads)[place.worker]);
-                if this.owner == place.worker && this.is_at_top(thread, place.top.cast()) {
-                    return Self::pop(sender, thread);
+            let worker = match place {
+                Some(place) if place.pool == this.pool_id => {
+                    let thread = Me::new(&(&(*this.pool).worker_threads)[place.worker]);
+                    Some((thread, place.top.cast()))
                 }
-                return Self::get_on(sender, thread);
-            }
-            if let Some(thread) = Shared::worker_of(this.pool, this.pool_id) {
-                return Self::get_on(sender, thread);
+                // Without a token, as with a stale one: each token that is newer than the ticket becomes stale.
+                _ => Shared::worker_of(this.pool, this.pool_id).map(|thread| (thread, null())),
+            };
+            if let Some((thread, token_top)) = worker {
+                return match this.owner == thread.index() && this.is_at_top(thread, token_top) {
+                    true => Self::pop(sender, thread),
+                    false => Self::get_on(sender, thread),
+                };
             }
             this.channel.watch(thread_waker());
             Self::await_outside(sender, true);
