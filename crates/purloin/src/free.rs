@@ -175,6 +175,10 @@ where
 /// Every join of a program compiles this function once more, so it does as little as it can.
 #[cold]
 #[inline(never)]
+#[expect(
+    clippy::boxed_local,
+    reason = "closures that are passed by value lie in memory on every path of the caller"
+)]
 fn from_outside_in_box<A, B, R>(
     mut closures: Box<Option<(A, B)>>,
     pool: &Pool,
