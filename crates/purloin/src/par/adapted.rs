@@ -43,7 +43,7 @@ pub trait Adaptor<T>: Sync + sealed::Sealed {
     message = "the items after this adaptor have no positions",
     label = "this chain does not know how many items it has",
     note = "call the adaptors that count, such as `enumerate`, `zip`, `skip` and `take`, before `filter`, \
-            `filter_map`, `flat_map_iter` and `while_some`"
+            `filter_map`, `flat_map_iter`, `while_some` and `until`"
 )]
 pub trait OneToOne<T>: Adaptor<T> {}
 

@@ -42,7 +42,7 @@ pub trait Chain: Sized + sealed::Sealed {
     message = "the items of `{Self}` have no positions",
     label = "this chain does not know how many items it has",
     note = "call the adaptors that count, such as `enumerate`, `zip`, `skip` and `take`, before `filter`, \
-            `filter_map`, `flat_map_iter` and `while_some`; over lines, words, characters and the items of an \
+            `filter_map`, `flat_map_iter`, `while_some` and `until`; over lines, words, characters and the items of an \
             iterator, collect a `Vec` first"
 )]
 pub trait Exact: Chain {

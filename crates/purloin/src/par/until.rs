@@ -166,7 +166,7 @@ impl<R, C: Chain> Par<R, C> {
     ///
     /// So the end of the chain returns the error, if it combines results: [`collect`](Self::collect), [`sum`](Self::sum),
     /// [`try_for_each`](Self::try_for_each), [`try_fold`](Self::try_fold), [`try_reduce`](Self::try_reduce). If it
-    /// returns `Ok`, the loop has gone over all items.
+    /// returns `Ok`, the loop has gone over all items: also if there are none and the token is cancelled.
     ///
     /// ```
     /// use purloin::{Cancel, Cancelled, prelude::*};
