@@ -3,12 +3,12 @@
 use std::io;
 use std::sync::{Arc, Weak};
 
-use super::address_space::Stacks;
 use super::builder::Builder;
 use super::fork;
 use super::inbox::Inbox;
 use super::rescue::Rescue;
 use super::shared::WorkerParts;
+use super::stack_sizes::Stacks;
 use super::threads::{self, Threads, WorkerStart};
 use super::{BuildError, Pool, Quiescence, Shared};
 use crate::roster::Roster;

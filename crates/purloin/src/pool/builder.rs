@@ -6,8 +6,8 @@ use std::io;
 use std::num::NonZero;
 use std::sync::Arc;
 
-use super::address_space::{self, Stacks};
 use super::handlers::Handlers;
+use super::stack_sizes::{self, Stacks};
 use super::threads::WorkerStart;
 use super::{BuildError, Pool};
 use crate::loops::Splitting;
@@ -376,8 +376,8 @@ impl<S: Scheduler> Builder<S> {
     /// Returns the sizes of stacks to try, the best first.
     fn stacks(&self, workers: usize) -> Cow<'static, [Stacks]> {
         match self.stack_size {
-            Some(size) => vec![address_space::with_tasks(size)].into(),
-            None => address_space::default_stacks(address_space::left(), workers).into(),
+            Some(size) => vec![stack_sizes::with_tasks(size)].into(),
+            None => stack_sizes::default_stacks(stack_sizes::left(), workers).into(),
         }
     }
 

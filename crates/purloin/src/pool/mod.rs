@@ -3,7 +3,7 @@
 //! - [`builder`], [`build`], [`error`] and [`mod@global`]: how a pool is made.
 //! - [`shared`]: the state that its workers share.
 //! - [`threads`]: the threads of the workers, and [`worker`]: what each of them does.
-//! - [`placement`]: where a worker's memory lies, and [`address_space`]: how large its stacks are.
+//! - [`placement`]: where a worker's memory lies, and [`stack_sizes`]: how large its stacks are.
 //! - [`calls`], [`inbox`] and [`outside`]: calls and jobs from outside, their queue, and the threads that
 //!   wait for them.
 //! - [`rescue`]: a processor for work from outside that no worker begins.
@@ -11,7 +11,6 @@
 //! - [`fork`]: what a forked process does without the threads.
 //! - [`handlers`]: functions of the program that a pool calls.
 
-pub(crate) mod address_space;
 mod build;
 mod builder;
 mod calls;
@@ -27,6 +26,7 @@ pub(crate) mod placement;
 mod quiescence;
 mod rescue;
 mod shared;
+pub(crate) mod stack_sizes;
 mod threads;
 pub(crate) mod worker;
 

@@ -8,8 +8,8 @@
 
 use std::cell::UnsafeCell;
 
+use super::finish::Finish;
 use super::slot::Slot;
-use super::spawn::Finish;
 use super::stack::SLOT;
 use crate::cancel::CancelFlag;
 use crate::pool::Me;

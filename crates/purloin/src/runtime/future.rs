@@ -49,9 +49,9 @@ use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr::{NonNull, null};
 
+use super::finish::{Finish, end_above, is_half_full};
 use super::oneshot::{self, EXTRA_HOLDER, JOB, Oneshot, Waiters, WaitingWorker};
 use super::slot::{Slot, State};
-use super::spawn::{Finish, end_above, is_half_full};
 use super::steal;
 use super::token::Token;
 use crate::asynchronous::wake;

@@ -9,9 +9,9 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 
+use super::finish;
 use super::in_frame::InFrame;
 use super::slot::{Slot, fits};
-use super::spawn;
 use super::token::Token;
 use crate::cancel::CancelFlag;
 use crate::pool::Me;
@@ -108,7 +108,7 @@ where
     unsafe { second.write_to(&*slot) };
     tasks.push(slot);
     if UNTIMED {
-        // Pairs with the heavy side in `reach_in::finds_anything`.
+        // Pairs with the heavy side in `public_tasks::finds_anything`.
         asymmetric::light();
     }
     if (SERVE || UNTIMED) && !tasks.is_open(slot) {
@@ -402,7 +402,7 @@ pub(crate) fn call_in<S: Scheduler, R>(
     let (base, spawn_top) = (stack.top(), stack.spawn_top());
     let frame = thread.enter_in(std::ptr::null(), scope);
     let result = catch(|| f(Token::at_top(thread)));
-    spawn::end_above(thread, base, spawn_top);
+    finish::end_above(thread, base, spawn_top);
     drop(frame);
     result
 }

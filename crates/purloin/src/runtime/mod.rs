@@ -9,12 +9,12 @@
 //! 5. [`in_frame`]: a task whose closure and result lie in the frame of the thread that waits for it.
 //! 6. [`frame`]: the bookkeeping that keeps finishes and tasks properly nested; [`scopes`]: which
 //!    cancellation stops a loop.
-//! 7. [`spawn`]: finish and its spawns; [`queue`]: the tasks of a finish that any worker may run.
+//! 7. [`finish`](mod@finish): finish and its spawns; [`finish_queue`]: the tasks of a finish that any worker may run.
 //! 8. [`oneshot`] and [`future`]: futures.
-//! 9. [`reach_in`]: how owners publish tasks, and how thieves look for them and claim them.
+//! 9. [`public_tasks`]: how owners publish tasks, and how thieves look for them and claim them.
 //! 10. [`steal`]: what a thief does with a task; [`leapfrog`]: how a worker waits for a stolen task.
 //!
-//! [`return_barrier`] is one scheduler. [`reach_in`] serves all schedulers whose thieves reach into the pools
+//! [`return_barrier`] is one scheduler. [`public_tasks`] serves all schedulers whose thieves reach into the pools
 //! of their victims. Everything else is the same under every scheduler. The seam is
 //! [`crate::scheduler`]. How workers without work sleep and wake is in [`crate::sleep`].
 //!
@@ -22,7 +22,7 @@
 //!
 //! The owner pushes the second closure ([`join`], [`slot`], [`stack`]). If a thief has asked,
 //! the owner makes older tasks public ([`return_barrier`]). An idle worker
-//! (`pool/worker/idle.rs`) looks at its victims, claims the oldest public task ([`reach_in`]) and runs it
+//! (`pool/worker/idle.rs`) looks at its victims, claims the oldest public task ([`public_tasks`]) and runs it
 //! ([`steal`]). The task writes its result into the slot ([`join`]); then the thief sets the slot's state to
 //! DONE, and wakes the owner if it sleeps ([`steal`]). The owner's pop fails, so it blocks and leapfrogs
 //! ([`leapfrog`], `pool/worker/wait.rs`) until the state is DONE, and takes the result out of the slot
@@ -52,7 +52,7 @@
 //! [`Pool::run`]: crate::Pool::run
 //!
 //! The pop of a join must notice the tasks that its first closure has left above it. Every task
-//! pool therefore keeps [`TaskPool::is_open`] false for slots below a live spawn ([`spawn`]).
+//! pool therefore keeps [`TaskPool::is_open`] false for slots below a live spawn ([`finish`](mod@finish)).
 //!
 //! [`TaskPool::is_open`]: crate::scheduler::TaskPool::is_open
 //!
@@ -75,6 +75,8 @@
 //!
 //! Source: Wool, sections 1.1 and 3.
 
+mod finish;
+mod finish_queue;
 mod frame;
 mod future;
 mod in_frame;
@@ -84,12 +86,10 @@ pub(crate) mod leapfrog;
 #[allow(missing_docs)]
 pub mod models;
 mod oneshot;
-mod queue;
-mod reach_in;
+mod public_tasks;
 mod return_barrier;
 mod scopes;
 mod slot;
-mod spawn;
 mod stack;
 pub(crate) mod steal;
 mod token;
@@ -103,16 +103,16 @@ pub mod slow {
 pub(crate) use frame::{Frame, Tickets, max_suspended, task_bytes};
 pub(crate) use future::{Kind, detached_future};
 
+pub(crate) use finish::{finish, finish_outside};
 pub(crate) use in_frame::InFrame;
 pub(crate) use join::{call, call_in, in_registers};
 pub(crate) use oneshot::Blocks;
 #[cfg(loom)]
-pub use reach_in::ReachesIn;
-pub use reach_in::{Claim, Offer, PublicTasks, Publish, ReachIn};
+pub use public_tasks::ReachesIn;
+pub use public_tasks::{Claim, Offer, PublicTasks, Publish, ReachIn};
 pub use return_barrier::{BarrierHeader, BarrierScheduler, BarrierTasks, ReturnBarrier};
 pub(crate) use scopes::{Innermost, Scopes};
 pub use slot::{Header, ShortSpin, Slot, State, StateWord};
-pub(crate) use spawn::{finish, finish_outside};
 pub use stack::TaskStack;
 pub use steal::{Reclaimed, Stolen};
 pub use token::Token;

@@ -128,7 +128,7 @@ use std::cell::Cell;
 
 use crossbeam_utils::CachePadded;
 
-use super::reach_in::{Claim, Offer, PublicTasks, Publish, ReachIn};
+use super::public_tasks::{Claim, Offer, PublicTasks, Publish, ReachIn};
 use super::slot::{Header, Slot, State, StateWord};
 use super::stack::TaskStack;
 use super::steal::Reclaimed;

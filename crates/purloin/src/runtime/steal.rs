@@ -1,9 +1,9 @@
 //! Stealing: a thief that has a task, and its victim.
 //!
-//! For the thief that looks for a task, see [`super::reach_in`]; for a blocked one, [`super::leapfrog`].
+//! For the thief that looks for a task, see [`super::public_tasks`]; for a blocked one, [`super::leapfrog`].
 
+use super::finish;
 use super::slot::{Header, Slot};
-use super::spawn;
 use crate::pool::{Me, Remote};
 use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
 use crate::sync::{Ordering, asymmetric};
@@ -65,7 +65,7 @@ pub(crate) fn run<S: Scheduler>(thief: Me<'_, S>, stolen: Stolen<S>) {
         let scope = victim.scope_around(stolen.slot.addr());
         let frame = thief.enter_in(std::ptr::null(), scope);
         (*stolen.slot).run(thief);
-        thief.suspend(|| spawn::end_above(thief, base, spawn_top));
+        thief.suspend(|| finish::end_above(thief, base, spawn_top));
         drop(frame);
         drop(in_lineage);
         if !core.keeps_ticket.take() {
@@ -138,7 +138,7 @@ impl<S: Scheduler> Me<'_, S> {
     pub(super) fn offer_spawn(self) {
         let stack = self.stack();
         stack.set_spawn_top(stack.top());
-        // Pairs with the heavy side in `reach_in::finds_anything`.
+        // Pairs with the heavy side in `public_tasks::finds_anything`.
         asymmetric::light();
         let is_first = self.core().is_first_spawn.take();
         S::Protocol::answer(self, Point::Spawn { is_first });
@@ -156,6 +156,6 @@ impl<S: Scheduler> Me<'_, S> {
         };
         // Release: like the push of those tickets.
         stack.set_top(stack.spawn_top(), Ordering::Release);
-        spawn::end_above(self, bottom, spawn_top);
+        finish::end_above(self, bottom, spawn_top);
     }
 }

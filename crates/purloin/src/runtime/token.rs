@@ -2,11 +2,11 @@
 
 use std::panic::resume_unwind;
 
+use super::finish::{self, Finish};
 use super::future;
 use super::join::{call, in_registers, join_in_registers};
 use super::return_barrier::ReturnBarrier;
 use super::slot::Slot;
-use super::spawn::{self, Finish};
 use crate::cancel::{CancelFlag, CancelState};
 use crate::handle::{Handle, Place};
 use crate::loops::Internal;
@@ -133,7 +133,7 @@ impl<'w, S: Scheduler> Worker for Token<'w, S> {
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, S>) -> R,
     {
-        spawn::finish(self.thread, body)
+        finish::finish(self.thread, body)
     }
 
     #[inline(always)]

@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicUsize;
 use loom::sync::Arc;
 use loom::thread;
 
-use super::reach_in::{Claim, Offer, PublicTasks, Publish, ReachesIn};
+use super::public_tasks::{Claim, Offer, PublicTasks, Publish, ReachesIn};
 use super::slot::{Header, Slot, State, StateWord};
 use super::stack::TaskStack;
 use super::steal::Reclaimed;

@@ -8,7 +8,7 @@ use loom::thread;
 
 use super::Model;
 use crate::runtime::models;
-use crate::runtime::reach_in::Claim;
+use crate::runtime::public_tasks::Claim;
 use crate::runtime::return_barrier::ReturnBarrier;
 use crate::scheduler::{PublicTasks, Publish, TaskPool};
 

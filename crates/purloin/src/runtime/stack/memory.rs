@@ -19,7 +19,7 @@ mod system {
     use std::ops::Range;
 
     use super::super::{Scheduler, Slot};
-    use crate::pool::address_space;
+    use crate::pool::stack_sizes;
     use crate::sync::plain::{Mutex, MutexGuard};
 
     /// FreeBSD has no such flag, and reserves nothing anyway.
@@ -140,7 +140,7 @@ mod system {
             open: 0..0,
         };
         if let Some(open) = open
-            && !address_space::is_limited()
+            && !stack_sizes::is_limited()
             && let Some(mut all) = kept()
             && all.len() < MAX_KEPT
         {

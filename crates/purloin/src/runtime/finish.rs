@@ -40,8 +40,8 @@
 use std::panic::resume_unwind;
 use std::sync::Arc;
 
+use super::finish_queue::Queue;
 use super::future;
-use super::queue::Queue;
 use super::slot::{Header, Slot, fits};
 use super::token::Token;
 use crate::cancel::Cancelled;
