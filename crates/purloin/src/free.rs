@@ -345,11 +345,9 @@ impl Runner for Here {
 
     #[inline]
     fn on_worker<R: Send>(self, run: impl for<'t> FnOnce(Token<'t>) -> R + Send) -> R {
-        match current_of_default() {
-            // The bodies of a loop have no token. If they spawn into a finish around the loop, this token becomes stale,
-            // as that of a loop with a token does.
-            Some(thread) => run(Token::at_top(thread)),
+        with_token(|token| match token {
+            Some(token) => run(token),
             None => global_or_default().run(run),
-        }
+        })
     }
 }

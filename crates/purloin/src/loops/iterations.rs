@@ -31,7 +31,8 @@ pub trait Iterations: Sized + Send {
     #[doc(hidden)]
     const IS_EXACT: bool = false;
 
-    /// Whether the front of a split comes before the back. If not, `remaining` may have to wait for an item.
+    /// Whether a part that has items may have one before those that another part finds first. If not, the items have no
+    /// order, and `remaining` may have to wait for one.
     #[doc(hidden)]
     const IS_ORDERED: bool = true;
 

@@ -228,14 +228,16 @@ where
             }
             continue;
         }
-        pace.ran(std::mem::take(&mut done));
+        if done > 0 {
+            pace.ran(std::mem::take(&mut done));
+        }
         let given = if len > 1 { w.split_hint(len) } else { 0 };
         if given > 0 && pace.may_split(len) {
             let again = rest.again();
             let (mine, theirs) = rest.split_at(pace.keep(len, given));
             if theirs.remaining() > 0 {
                 let theirs =
-                    // Iterations far away may take another time.
+                    // Iterations far away may take a different time.
                     move |w: W::Token<'_>| run::<W, I, A, N, F, C>(w, shared.init(), theirs, shared, Pace::start());
                 let mine =
                     move |w: W::Token<'_>| run::<W, I, A, N, F, C>(w, sum, mine, shared, pace);

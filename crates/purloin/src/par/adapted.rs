@@ -114,6 +114,39 @@ with_closure! {
     };
 }
 
+/// Returns several items for each item, from [`Par::flat_map_iter`](super::Par::flat_map_iter).
+#[derive(Clone, Copy, Debug)]
+pub struct FlatMap<F>(pub(super) F);
+
+impl<F> sealed::Sealed for FlatMap<F> {}
+
+impl<T, U: IntoIterator, F: Fn(T) -> U + Sync> Adaptor<T> for FlatMap<F> {
+    type Item = U::Item;
+    const IS_EXACT: bool = false;
+    type Strip<'c, S: Iterator<Item = T>>
+        = iter::FlatMap<S, U, &'c F>
+    where
+        F: 'c;
+
+    #[inline]
+    fn strip<'c, S: Iterator<Item = T>>(&'c self, items: S) -> Self::Strip<'c, S> {
+        items.flat_map(&self.0)
+    }
+
+    #[inline]
+    fn fold_strip<I: Iterations<Item = T>, A>(
+        &self,
+        iterations: &mut I,
+        len: usize,
+        sum: A,
+        mut step: impl FnMut(A, U::Item) -> ControlFlow<A, A>,
+    ) -> ControlFlow<A, A> {
+        iterations.fold_strip(len, sum, |sum, item| {
+            fold_items((self.0)(item).into_iter(), sum, &mut step)
+        })
+    }
+}
+
 impl<T, U, F: Fn(T) -> U + Sync> OneToOne<T> for Map<F> {}
 impl<T, F: Fn(&T) + Sync> OneToOne<T> for Inspect<F> {}
 

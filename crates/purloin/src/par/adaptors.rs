@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use super::Par;
-use super::adapted::{Adapted, Adaptor, Cloned, Filter, FilterMap, Inspect, Map, WhileSome};
+use super::adapted::{
+    Adapted, Adaptor, Cloned, Filter, FilterMap, FlatMap, Inspect, Map, WhileSome,
+};
 use super::chain::{Chain, Exact, IntoChain, Reversible, Source};
 use super::combined::{Concat, Skip, StepBy, Take, Zip};
-use super::flat::FlatMap;
 use crate::worker::SyncBody;
 
 /// Adaptors.
@@ -63,6 +64,9 @@ impl<R, C: Chain> Par<R, C> {
     /// Calls `f` on each item, and goes on with the items of the iterators that it returns. One worker runs
     /// each of these iterators, and no other worker helps it. See [`Iterator::flat_map`].
     ///
+    /// The loop does not look around before it has come to the end of such an iterator. So no iterator may be endless,
+    /// also if the loop is cancelled or an item is found.
+    ///
     /// ```
     /// use purloin::prelude::*;
     ///
@@ -70,12 +74,11 @@ impl<R, C: Chain> Par<R, C> {
     /// assert_eq!(all, [0, 0, 1, 0, 1, 2]);
     /// ```
     #[inline]
-    pub fn flat_map_iter<T, F>(self, f: F) -> Par<R, FlatMap<C, F>>
-    where
-        T: IntoIterator<IntoIter: Send>,
-        F: Fn(C::Item) -> T + SyncBody,
-    {
-        self.with(|chain| FlatMap { chain, f })
+    pub fn flat_map_iter<T: IntoIterator, F: Fn(C::Item) -> T + SyncBody>(
+        self,
+        f: F,
+    ) -> Par<R, Adapted<C, FlatMap<F>>> {
+        self.adapt(FlatMap(f))
     }
 
     /// Calls `f` on a reference to each item. See [`Iterator::inspect`].

@@ -124,7 +124,8 @@ impl<A: Iterations, B: Iterations<Item = A::Item>> Iterations for ConcatIteratio
         Self: 's;
 
     const IS_EXACT: bool = A::IS_EXACT && B::IS_EXACT;
-    const IS_ORDERED: bool = A::IS_ORDERED && B::IS_ORDERED;
+    /// The front of the first iterations comes before all of the second.
+    const IS_ORDERED: bool = A::IS_ORDERED;
 
     /// The second iterations are asked only when the first are over, unless both are exact: the answer may take an item
     /// of an iterator, and wait for it.

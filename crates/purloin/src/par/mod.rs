@@ -19,7 +19,6 @@ mod chain;
 mod collect;
 mod combined;
 mod ends;
-mod flat;
 mod init;
 mod progress;
 mod sort;
@@ -33,12 +32,12 @@ use crate::loops::{
 use crate::worker::Worker;
 
 pub use self::adapted::{
-    Adapted, Adaptor, Cloned, Filter, FilterMap, Inspect, Map, OneToOne, Symmetric, WhileSome,
+    Adapted, Adaptor, Cloned, Filter, FilterMap, FlatMap, Inspect, Map, OneToOne, Symmetric,
+    WhileSome,
 };
 pub use self::chain::{Chain, Exact, IntoChain, Reversible, Source};
 pub use self::collect::FromPar;
 pub use self::combined::{Concat, Skip, StepBy, Take, Zip};
-pub use self::flat::FlatMap;
 pub use self::init::MapInit;
 pub use self::progress::WithProgress;
 pub use self::sort::ParallelSort;

@@ -352,12 +352,31 @@ where
 {
     // SAFETY: the pointer is null, or the finish lives, because it waits for its futures.
     if unsafe { is_cancelled(finish) } {
-        return drop_cancelled(closure);
+        return drop_apart(thread, scope, closure);
     }
     let stack = thread.stack();
     let (base, spawn_top) = (stack.top(), stack.spawn_top());
     let frame = thread.enter_in(finish, scope);
     let result = catch(|| closure(Token::at_top(thread)));
+    drop(frame);
+    end_above(thread, base, spawn_top);
+    result
+}
+
+/// Drops the closure of a cancelled task, and then ends the tasks that its destructor leaves on the stack.
+///
+/// The destructor is the program's. It runs in a frame of its own, as the closure would: otherwise it could use
+/// the ticket of this task, which is still on the stack.
+#[cold]
+fn drop_apart<S: Scheduler, F, T>(
+    thread: Me<'_, S>,
+    scope: CancelFlag,
+    closure: F,
+) -> thread::Result<T> {
+    let stack = thread.stack();
+    let (base, spawn_top) = (stack.top(), stack.spawn_top());
+    let frame = thread.enter_in(null(), scope);
+    let result = drop_cancelled(closure);
     drop(frame);
     end_above(thread, base, spawn_top);
     result

@@ -85,28 +85,6 @@ fn time_ends_a_loop(pool: Pool<impl Scheduler>) {
     assert!(parent.child(None).is_cancelled());
 }
 
-fn a_loop_over_endless_inner_iterators_ends(pool: Pool<impl Scheduler>) {
-    common::abort_if_it_hangs("a loop over endless iterators", || {
-        let cancel = Cancel::after(Duration::from_millis(5));
-        let of_time = pool.run(|mut w| {
-            let items = w.par(0..8_u64).flat_map_iter(|n| n..).map(black_box);
-            items.until(&cancel).max_of()
-        });
-        assert_eq!(of_time, Err(Cancelled));
-        let ran = AtomicUsize::new(0);
-        pool.run(|mut w| {
-            w.finish(|s| {
-                (0..8_u64).into_par().flat_map_iter(|n| n..).for_each(|_| {
-                    if ran.fetch_add(1, Relaxed) == 1000 {
-                        s.cancel();
-                    }
-                });
-            });
-        });
-        assert!(ran.into_inner() > 1000);
-    });
-}
-
 #[test]
 fn a_loop_that_has_gone_over_all_of_its_items_is_not_cancelled() {
     let cancel = Cancel::new();
@@ -142,7 +120,6 @@ common::under_two_schedulers! {
     for workers in common::workers([1, 2, 4]), Pool::builder().workers(workers);
     a_cancelled_loop_ends,
     time_ends_a_loop,
-    a_loop_over_endless_inner_iterators_ends,
 }
 
 #[test]

@@ -2,7 +2,6 @@
 //! several, on a pool, serially, and without a token.
 
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
-use std::hint::black_box;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -92,7 +91,6 @@ fn inner_iterators_are_flattened_in_order() {
     });
 }
 
-/// Strips end within these iterators, and the parts of a split have some of them.
 #[test]
 fn long_inner_iterators_are_flattened_in_order() {
     let pool = purloin::Pool::builder().workers(3).build().unwrap();
@@ -143,32 +141,6 @@ fn no_inner_item_is_lost_or_dropped_twice() {
         assert_eq!(sum.ok(), panics_at.is_none().then_some(99 * 50));
         counting.expect_none_left(|| format!("panic at {panics_at:?}"));
     }
-}
-
-/// The inner iterators are so long that nobody comes to their ends.
-#[test]
-fn a_search_ends_within_inner_iterators() {
-    let pool = purloin::Pool::builder().workers(2).build().unwrap();
-    let found = common::abort_if_it_hangs("a search within inner iterators", || {
-        (0..common::rounds(20)).all(|_| {
-            let first = pool.run(|mut w| {
-                let items = w.par(0..2_u64).flat_map_iter(|i| match i {
-                    0 => 0..1_000_000,
-                    _ => 1_000_000..u64::MAX,
-                });
-                items.map(black_box).find_first(|n| *n == 500)
-            });
-            let any = pool.run(|mut w| {
-                let items = w
-                    .par(0..2)
-                    .flat_map_iter(|i| (0_u64..).map(move |n| (i, n)));
-                let items = items.filter(|&(i, n)| i == 0 && black_box(n) == 1000);
-                items.find_any(|_| true)
-            });
-            first == Some(500) && any == Some((0, 1000))
-        })
-    });
-    assert!(found);
 }
 
 #[test]

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crate::common;
-use purloin::{Pool, ReturnBarrier, Scope, Worker};
+use purloin::prelude::*;
+use purloin::{Pool, ReturnBarrier, Scope, Serial};
 
 type DefaultScope<'s, 'e> = Scope<'s, 'e, ReturnBarrier>;
 
@@ -160,4 +161,63 @@ fn a_program_panic_that_mentions_a_task_stack_is_not_taken_for_a_full_stack() {
     }));
     assert!(result.is_err());
     assert_eq!(second, 1);
+}
+
+/// Makes a future in a scope when it is dropped.
+struct SpawnsWhenDropped<'s, 'e>(&'s Scope<'s, 'e, ReturnBarrier>, &'s AtomicUsize);
+
+impl Drop for SpawnsWhenDropped<'_, '_> {
+    fn drop(&mut self) {
+        let count = self.1;
+        drop(self.0.future(move |_| count.fetch_add(1, Relaxed)));
+    }
+}
+
+/// The closure of a cancelled future is dropped by the get, while its ticket is still on the stack. The destructor
+/// makes another future in the same scope, which must not get the place of that ticket.
+#[test]
+fn the_destructor_of_a_cancelled_closure_makes_a_future() {
+    for workers in common::workers([1, 2, 3]) {
+        let pool = common::pool(workers);
+        for round in 0..common::rounds(200) {
+            let (made, mut is_dropped) = (AtomicUsize::new(0), true);
+            pool.run(|mut w| {
+                w.finish(|scope| {
+                    let bomb = SpawnsWhenDropped(scope, &made);
+                    let future = scope.future(move |_| drop(bomb));
+                    match round % 3 {
+                        0 => {
+                            let shared = future.share();
+                            scope.cancel();
+                            is_dropped &= shared.try_get().is_err();
+                        }
+                        1 => {
+                            scope.cancel();
+                            is_dropped &= future.try_get().is_err();
+                        }
+                        _ => {
+                            let future = Mutex::new(Some(future));
+                            [0].into_par().for_each_with_token(|mut w, _| {
+                                scope.cancel();
+                                let future = future.lock().unwrap().take().unwrap();
+                                let got = AssertUnwindSafe(|| w.get(future));
+                                let _ = catch_unwind(got);
+                            });
+                        }
+                    }
+                    // The slots are free for joins.
+                    assert_eq!(purloin::join(|| common::fib(Serial, 5), || 7), (5, 7));
+                });
+                assert_eq!(
+                    w.join(|w| common::fib(w, 8), |w| common::fib(w, 9)),
+                    (21, 34)
+                );
+            });
+            // With other workers, the closure may have begun before.
+            if workers == 1 {
+                assert!(is_dropped);
+                assert_eq!(made.into_inner(), 0, "its scope is cancelled");
+            }
+        }
+    }
 }

@@ -146,7 +146,7 @@ where
             let mut claimed = Claimed::apart(sender, EXTRA_HOLDER, thread);
             let closure = this.take_closure();
             let result = if is_cancelled(this.finish) {
-                drop_cancelled(closure)
+                drop_apart(thread, this.scope, closure)
             } else if this.lineage.is_none() {
                 // The task belongs to no call, so it is a call of its own.
                 thread.run_as_call(|| run_all_apart(thread, null(), this.scope, closure))

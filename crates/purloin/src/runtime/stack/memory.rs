@@ -69,7 +69,7 @@ mod system {
         let bytes = len * size_of::<Slot<S>>();
         let scheduler = TypeId::of::<S>();
         let fits = |mapping: &Mapping| mapping.bytes == bytes && mapping.scheduler == scheduler;
-        let take = |kept: &mut Vec<Mapping>| Some(kept.swap_remove(kept.iter().position(fits)?));
+        let take = |kept: &mut Vec<Mapping>| Some(kept.remove(kept.iter().position(fits)?));
         if let Some(Mapping { start, open, .. }) = kept().and_then(|mut kept| take(&mut kept)) {
             return Ok((start.cast(), open));
         }
@@ -121,8 +121,8 @@ mod system {
         slot.map_addr(|slot| slot - slot % page).cast()
     }
 
-    /// Frees memory of this length. The next stack may get it if its `open` slots are given, all up to
-    /// and including the one at the end.
+    /// Frees memory of this length. The next stack may get it if the caller passes the `open`
+    /// slots: those up to and including the one at the end.
     ///
     /// # Safety
     ///
@@ -142,10 +142,14 @@ mod system {
         if let Some(open) = open
             && !stack_sizes::is_limited()
             && let Some(mut all) = kept()
-            && all.len() < MAX_KEPT
         {
             mapping.open = start_of_page(open.start).addr()..open.end.wrapping_add(1).addr();
-            return all.push(mapping);
+            all.push(mapping);
+            // Perhaps the program makes no more pools like those that have left the oldest ones.
+            mapping = match all.len() > MAX_KEPT {
+                true => all.remove(0),
+                false => return,
+            };
         }
         mapping.unmap();
     }
