@@ -49,7 +49,7 @@ pub struct SharedHandle<T>(Arc<State<T>>);
 struct State<T> {
     /// The promised result; none if the result was there from the start.
     promise: Option<Promise<T>>,
-    /// Once a thread has taken it from the promise.
+    /// The result, once a thread has taken it from the promise.
     result: OnceLock<Result<T, Panicked>>,
     /// The end of a task of a scope.
     scope_end: Option<Arc<TaskEnd>>,

@@ -1,11 +1,10 @@
-//! The queue of a finish: tasks that could not go to a task stack ([`super::spawn`] says when).
+//! The queue of a finish: tasks that could not go to a task stack ([`super::finish`](mod@super::finish) says when).
 //!
 //! Two kinds of worker take tasks from it, the oldest first: the owner of the finish, once its body
 //! has ended, and idle workers. An idle worker does not know the queue. So the queue **calls** idle
 //! workers by jobs in the pool's inbox, at most one for each worker: a worker that answers a call
 //! takes a task, and calls the next worker if more tasks wait. It then goes on with a [`Row`] of
-//! tasks. When the finish ends, it withdraws
-//! the calls that no worker has answered.
+//! tasks. A finish that ends withdraws the calls that no worker has answered.
 //!
 //! The queue counts its **pending** tasks, waiting or running. The thread that ends the last task
 //! wakes the owner. The owner may also be a thread outside the pool, which runs no tasks.

@@ -14,9 +14,10 @@
 //!   borrow from it.
 //!
 //! Most results, though, are fetched where the future was made, with the ticket still at the top of
-//! the stack. The owner then pops the ticket like the task of a join, without a claim. Only a token
-//! that is older than the ticket may do this, and a comparison tells: a newer token has its top
-//! above the ticket, and would push from there.
+//! the stack. The owner then pops the ticket like the task of a join, without a claim. A token that is
+//! newer than the ticket has its top above the ticket, so it becomes stale: its joins take the slow path from
+//! then on. Therefore a get by a newer token does not pop the ticket. A get without a token does: it does not know
+//! whether there is a newer token, and as a rule there is none.
 //!
 //! The thread that runs the closure may reach the ticket itself: while the closure waits, the thread
 //! leapfrogs, and may steal the ticket. It cannot wait for itself, so it **keeps** the ticket: the
@@ -24,7 +25,7 @@
 //! holds the finish.
 //!
 //! A ticket stays on the stack when the code around it goes on, as a spawn does, so it closes
-//! the slots up to itself, see [`super::spawn`].
+//! the slots up to itself, see [`super::finish`](mod@super::finish).
 //!
 //! # Waiting
 //!

@@ -44,7 +44,7 @@
 //! So a join compares the top in its token with the top in memory
 //! ([`TaskStack::is_top`](stack::TaskStack::is_top)). A stale token takes the slow path, which
 //! pushes at the top in memory. A token whose top lies *above* the top in memory does the same;
-//! a stale token that pops a future can leave one behind.
+//! a stale token that pops a future can leave one behind, and so can a get without a token.
 //!
 //! The owner pops only tickets of the innermost frame
 //! ([`Me::oldest_poppable`](crate::pool::Me::oldest_poppable)).

@@ -2,7 +2,8 @@
 //!
 //! Slots never move, because thieves hold pointers to them. So the stack grows in place: its address
 //! range is reserved at the start, without access, and the owner **opens** the range from the first
-//! slot upwards, piece by piece. The system supplies zeroed pages where open slots are first used.
+//! slot upwards, piece by piece. The system supplies zeroed pages where open slots are first used, unless an
+//! earlier stack has used them.
 //!
 //! A reserved range costs nothing but addresses. An open range counts as data of the process
 //! (`ulimit -d`, strict overcommit), and a process that has called `mlockall(MCL_FUTURE)` gets all of
@@ -206,7 +207,7 @@ impl<S: Scheduler> Drop for TaskStack<S> {
     }
 }
 
-/// A fixed array of slots, all initially empty.
+/// A fixed array of slots, all initially free.
 struct Slots<S: Scheduler> {
     /// The start of the allocation.
     memory: *mut Slot<S>,

@@ -139,7 +139,7 @@ where
         }
     }
 
-    /// Gets the result when the ticket is at the top of the stack and the token is older than the
+    /// Gets the result when the ticket is at the top of the stack, and the token, if there is one, is older than the
     /// ticket.
     ///
     /// # Safety
