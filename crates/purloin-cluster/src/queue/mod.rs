@@ -93,6 +93,7 @@
 
 mod batch;
 mod layout;
+mod memory;
 #[cfg(test)]
 mod models;
 #[cfg(test)]

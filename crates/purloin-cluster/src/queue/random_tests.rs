@@ -13,7 +13,8 @@ use bytemuck::{Pod, Zeroable};
 
 use super::batch::{CLAIM, MAX_OFFERED, MAX_STEAL, claimed};
 use super::layout::{BATCH_WORD, Header, Layout, Origin, SlotHandle};
-use super::stack::{Memory, Stack};
+use super::memory::Memory;
+use super::stack::Stack;
 use crate::{Random, Rank, Task};
 
 /// A task that consists of its name.

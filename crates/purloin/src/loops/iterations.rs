@@ -31,8 +31,8 @@ pub trait Iterations: Sized + Send {
     #[doc(hidden)]
     const IS_EXACT: bool = false;
 
-    /// Whether a part that has items may have one before those that another part finds first. If not, the items have no
-    /// order, and `remaining` may have to wait for one.
+    /// Whether the items of the front of a split come before those of the back. If not, `remaining` may have to
+    /// wait for an item.
     #[doc(hidden)]
     const IS_ORDERED: bool = true;
 
@@ -43,7 +43,7 @@ pub trait Iterations: Sized + Send {
     fn remaining(&self) -> usize;
 
     /// Returns whether the iterations may end before as many have run as [`remaining`](Self::remaining) says. Then
-    /// a plain loop asks from time to time, too.
+    /// even a plain loop asks from time to time.
     #[doc(hidden)]
     #[inline]
     fn may_end_early(&self) -> bool {

@@ -64,8 +64,8 @@ impl<R, C: Chain> Par<R, C> {
     /// Calls `f` on each item, and goes on with the items of the iterators that it returns. One worker runs
     /// each of these iterators, and no other worker helps it. See [`Iterator::flat_map`].
     ///
-    /// The loop does not look around before it has come to the end of such an iterator. So no iterator may be endless,
-    /// also if the loop is cancelled or an item is found.
+    /// The loop looks for thieves, and whether it is over, only between these iterators. So none of them may be endless,
+    /// even if the loop is cancelled or ends early.
     ///
     /// ```
     /// use purloin::prelude::*;
@@ -122,8 +122,8 @@ impl<R, C: Chain> Par<R, C> {
         self.with(WhileSome)
     }
 
-    /// Goes on with the items of `other`. If this is a [bridge](crate::bridge()), which has no order, some items of `other`
-    /// may come between its last items. See [`Iterator::chain`].
+    /// Goes on with the items of `other`. See [`Iterator::chain`]. If one of the two is a [bridge](crate::bridge()),
+    /// whose items have no order, these may come before, between and after those of the other.
     ///
     /// ```
     /// use purloin::prelude::*;

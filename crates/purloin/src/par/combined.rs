@@ -124,7 +124,7 @@ impl<A: Iterations, B: Iterations<Item = A::Item>> Iterations for ConcatIteratio
         Self: 's;
 
     const IS_EXACT: bool = A::IS_EXACT && B::IS_EXACT;
-    /// The front of the first iterations comes before all of the second.
+    /// If the first iterations have an order, a search must go on in their front.
     const IS_ORDERED: bool = A::IS_ORDERED;
 
     /// The second iterations are asked only when the first are over, unless both are exact: the answer may take an item

@@ -159,7 +159,8 @@ impl<S: Iterator> Iterator for UntilStrip<S> {
 impl<R, C: Chain> Par<R, C> {
     /// Goes on with `Ok(item)` for each item, until the token is cancelled. Then each part of the loop that has items left
     /// ends with an `Err`, as a rule within some microseconds: after the bodies that it has begun together, as many as
-    /// have taken 100 ns before, or at most 128.
+    /// have taken 100 ns before, or at most 128. After a [`flat_map_iter`](Self::flat_map_iter), these are inner
+    /// iterators instead of bodies.
     ///
     /// A loop over a [`bridge`](crate::bridge()) may have taken an item for each worker, which it drops, and waits for the
     /// next item if a worker does.

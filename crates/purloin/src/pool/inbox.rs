@@ -103,7 +103,7 @@ struct Entry<S: Scheduler> {
     /// If a worker made this call and waits for it: the call that the worker was running. Otherwise
     /// null.
     caller: *const Call,
-    /// What [`Inbox::withdraw`] finds the entry by, or null.
+    /// The tag by which [`Inbox::withdraw`] finds the entry, or null.
     tag: *const (),
 }
 

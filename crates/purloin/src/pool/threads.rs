@@ -100,8 +100,8 @@ impl<S: Scheduler> WorkerStart<S> {
     ///
     /// # Panics
     ///
-    /// Panics if this thread is a worker already, in a [`finish`](crate::Worker::finish) on this thread, which
-    /// would end on a worker although it began on none, and under a scheduler that [detects by
+    /// Panics if this thread is a worker already; inside a [`finish`](crate::Worker::finish) on this thread, which
+    /// would end on a worker although it did not begin on one; and under a scheduler that [detects by
     /// itself](Scheduler::DETECTS_QUIESCENCE) that all workers are idle, as the scheduler `Channel` of
     /// the crate `purloin-schedulers` does: it would not learn that this thread is idle, and
     /// [`Pool::wait`](crate::Pool::wait) would not return.
@@ -109,7 +109,7 @@ impl<S: Scheduler> WorkerStart<S> {
         check_is_no_worker();
         assert!(
             !current::is_in_scope_outside(),
-            "a thread cannot be attached to a pool within a `finish`; attach it before"
+            "a thread cannot be attached to a pool within a `finish`; attach it before the `finish` begins"
         );
         assert!(
             !S::DETECTS_QUIESCENCE,

@@ -16,8 +16,8 @@
 //! Most results, though, are fetched where the future was made, with the ticket still at the top of
 //! the stack. The owner then pops the ticket like the task of a join, without a claim. A token that is
 //! newer than the ticket has its top above the ticket, so it becomes stale: its joins take the slow path from
-//! then on. Therefore a get by a newer token does not pop the ticket. A get without a token does: it does not know
-//! whether there is a newer token, and as a rule there is none.
+//! then on. So a get by a newer token does not pop the ticket. A get without a token does: it cannot tell whether
+//! there is a newer token, and there rarely is one.
 //!
 //! The thread that runs the closure may reach the ticket itself: while the closure waits, the thread
 //! leapfrogs, and may steal the ticket. It cannot wait for itself, so it **keeps** the ticket: the
@@ -25,7 +25,7 @@
 //! holds the finish.
 //!
 //! A ticket stays on the stack when the code around it goes on, as a spawn does, so it closes
-//! the slots up to itself, see [`super::finish`](mod@super::finish).
+//! the slots up to itself ([`super::finish`](mod@super::finish)).
 //!
 //! # Waiting
 //!

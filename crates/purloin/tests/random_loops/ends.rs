@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use crate::common::Lcg;
 use crate::common::counted::{Counted, Counting, Explosion};
-use crate::items::{Any, Exact, mix};
+use crate::items::{Any, Exact, into_key, keys_of, mix};
 use crate::sources::Source;
 use crate::{LIMIT, MOST_WORK};
 use purloin::{Worker, implement::in_pieces};
@@ -494,15 +494,4 @@ fn append<T>(left: Vec<T>, mut right: Vec<T>) -> Vec<T> {
 fn push<T>(mut all: Vec<T>, item: T) -> Vec<T> {
     all.push(item);
     all
-}
-
-fn keys_of(values: Vec<Counted>) -> Vec<u64> {
-    values.iter().map(Counted::key).collect()
-}
-
-/// Returns the key of an item after its destructor has run, which may panic.
-fn into_key(item: Counted) -> u64 {
-    let key = item.key();
-    drop(item);
-    key
 }

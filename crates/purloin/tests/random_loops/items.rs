@@ -215,3 +215,15 @@ impl IntoIterations for Exact<'_> {
         self
     }
 }
+
+/// Returns the keys of these values.
+pub fn keys_of(values: Vec<Counted>) -> Vec<u64> {
+    values.iter().map(Counted::key).collect()
+}
+
+/// Returns the key of an item after its destructor has run, which may panic.
+pub fn into_key(item: Counted) -> u64 {
+    let key = item.key();
+    drop(item);
+    key
+}

@@ -9,11 +9,11 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{self, eventually, wait_for};
-use purloin::{BuildError, Builder, Handle, Pool, ReturnBarrier, Scheduler, Spawner, Worker};
+use purloin::{Builder, Handle, Pool, ReturnBarrier, Scheduler, Spawner, Worker};
 use purloin_schedulers::{ChaseLev, DirectStack};
 
 /// Runs a join whose second closure is stolen and then waits for a call from outside.
-fn outside_beside_a_blocked_join<S: Scheduler>(pool: &Pool<S>) {
+pub(crate) fn outside_beside_a_blocked_join<S: Scheduler>(pool: &Pool<S>) {
     let (stolen, called) = (AtomicBool::new(false), AtomicBool::new(false));
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -356,30 +356,6 @@ fn a_pool_may_be_dropped_by_a_stolen_task() {
     });
     drop(pool);
     is_done.recv().unwrap();
-}
-
-#[test]
-fn thread_name_is_called_for_regular_workers_only() {
-    let names = ["a", "b"];
-    let pool = Pool::builder()
-        .workers(2)
-        .thread_name(move |i| names[i].into());
-    outside_beside_a_blocked_join(&pool.build().unwrap());
-    let error = Pool::builder().thread_name(|_| "a\0b".into()).build();
-    assert_eq!(
-        error.unwrap_err().to_string(),
-        "thread_name: the name for worker 0 has a zero byte in it"
-    );
-}
-
-#[test]
-fn too_many_spare_workers_are_named_in_the_error() {
-    let error = Pool::builder().spare_workers(5000).build().unwrap_err();
-    assert!(matches!(error, BuildError::SpareWorkers(5000)));
-    assert_eq!(
-        error.to_string(),
-        "spare_workers must be at most 4096, not 5000"
-    );
 }
 
 /// A bound worker starts the spare worker and stays busy. The spare worker must not inherit the

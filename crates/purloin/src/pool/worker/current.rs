@@ -271,7 +271,7 @@ crate::sync::thread_local! {
     static SCOPE: Cell<CancelFlag> = const { Cell::new(CancelFlag::NONE) };
 }
 
-/// Returns whether this thread is no worker, but in a scope.
+/// Returns whether this thread is in a scope that it entered while it was not a worker.
 pub(crate) fn is_in_scope_outside() -> bool {
     SCOPE.with(Cell::get) != CancelFlag::NONE
 }

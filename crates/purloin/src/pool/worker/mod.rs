@@ -5,8 +5,8 @@
 //! - [`me`]: what only its own thread uses and does.
 //! - [`main_loop`]: what its thread does from start to end.
 //! - [`idle`]: how it looks for work, and sleeps when there is none.
-//! - [`wait`](mod@wait): how it waits in the middle of a task; for the result of a stolen task, with
-//!   [`leapfrog`](crate::runtime).
+//! - [`wait`](mod@wait): how it waits in the middle of a task. `runtime/leapfrog.rs` has the wait for a
+//!   stolen task.
 //! - [`current`]: how code on its thread finds it.
 //! - [`mail`]: jobs that only this worker may run, also while it is blocked.
 //! - [`lineage`]: which call from outside its code descends from.

@@ -50,7 +50,8 @@ pub(crate) trait Awaited<S: Scheduler> {
     /// anything.
     fn run_one(&self, wait: &mut Wait<'_, S>) -> bool;
 
-    /// Asks for a wake-up when the wait is over. Returns false if it is over, or if that has to be looked at again.
+    /// Asks for a wake-up when the wait is over. Returns false if it is over, or if the caller must look
+    /// again.
     fn ask_for_wake_up(&self) -> bool {
         true
     }

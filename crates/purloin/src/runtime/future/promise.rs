@@ -124,7 +124,7 @@ where
                     let thread = Me::new(&(&(*this.pool).worker_threads)[place.worker]);
                     Some((thread, place.top.cast()))
                 }
-                // Without a token, as with a stale one: each token that is newer than the ticket becomes stale.
+                // Without a token. See the page on newer tokens.
                 _ => Shared::worker_of(this.pool, this.pool_id).map(|thread| (thread, null())),
             };
             if let Some((thread, token_top)) = worker {

@@ -62,7 +62,7 @@ where
     }
 
     /// Returns whether the ticket is at the top of its owner's stack, belongs to the innermost
-    /// frame, and is newer than a token with this top. The top is null without a token.
+    /// frame, and is newer than a token with this top, which is null if there is no token.
     pub(super) fn is_at_top(&self, owner: Me<'_, S>, token_top: *const Slot<S>) -> bool {
         // A ticket that no thread has used is still in its slot, unless a thief is about to use it.
         // The pop finds that out.

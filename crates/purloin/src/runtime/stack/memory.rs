@@ -2,15 +2,24 @@
 //!
 //! Unix keeps the memory of a stack that is gone for the next one. The system calls that map a stack, open its
 //! first slots and unmap it wait for every other thread that changes the process's memory, and interrupt the
-//! other processors. A program that made one pool of four workers after the other spent three quarters of
+//! other processors. A program that made one pool of four workers after the other spent two thirds of
 //! its time on them.
 
 #[cfg(loom)]
-pub(super) use model::{allocate, free, open};
+pub(super) use model::{allocate, free};
 #[cfg(all(not(loom), any(miri, not(unix))))]
-pub(super) use portable::{allocate, free, open};
+pub(super) use portable::{allocate, free};
 #[cfg(all(unix, not(loom), not(miri)))]
 pub(super) use system::{allocate, free, open};
+
+/// Never called, because all slots are accessible from the start.
+#[cfg(any(loom, miri, not(unix)))]
+pub(super) unsafe fn open<S: super::Scheduler>(
+    _: *mut super::Slot<S>,
+    _: *mut super::Slot<S>,
+) -> std::io::Result<()> {
+    Ok(())
+}
 
 #[cfg(all(unix, not(loom), not(miri)))]
 mod system {
@@ -145,7 +154,7 @@ mod system {
         {
             mapping.open = start_of_page(open.start).addr()..open.end.wrapping_add(1).addr();
             all.push(mapping);
-            // Perhaps the program makes no more pools like those that have left the oldest ones.
+            // The oldest may have a size that the program no longer uses.
             mapping = match all.len() > MAX_KEPT {
                 true => all.remove(0),
                 false => return,
@@ -179,13 +188,6 @@ mod portable {
             true => Err(io::ErrorKind::OutOfMemory.into()),
             false => Ok((first.cast(), 0..usize::MAX)),
         }
-    }
-
-    pub(in super::super) unsafe fn open<S: Scheduler>(
-        _: *mut Slot<S>,
-        _: *mut Slot<S>,
-    ) -> io::Result<()> {
-        Ok(())
     }
 
     /// Frees memory of this length.
@@ -222,13 +224,6 @@ mod model {
         slots.resize_with(len, Slot::<S>::empty);
         let first = Box::into_raw(slots.into_boxed_slice()).cast();
         Ok((first, 0..usize::MAX))
-    }
-
-    pub(in super::super) unsafe fn open<S: Scheduler>(
-        _: *mut Slot<S>,
-        _: *mut Slot<S>,
-    ) -> io::Result<()> {
-        Ok(())
     }
 
     /// Frees memory of this length.
