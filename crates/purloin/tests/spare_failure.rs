@@ -16,11 +16,6 @@ use purloin::{Pool, Worker};
 fn a_pool_counts_a_spare_worker_that_cannot_be_started_and_works_without_it() {
     let pool = Pool::builder().workers(2).stack_size(64 << 20).build();
     let pool = pool.unwrap();
-    // Leaves room for everything except another stack.
-    let limit = libc::rlimit {
-        rlim_cur: address_space() + (32 << 20),
-        rlim_max: libc::RLIM_INFINITY,
-    };
     let stolen = AtomicBool::new(false);
     thread::scope(|scope| {
         let caller = scope.spawn(|| {
@@ -35,6 +30,11 @@ fn a_pool_counts_a_spare_worker_that_cannot_be_started_and_works_without_it() {
             })
         });
         wait_for(&stolen);
+        // Leaves room for everything except another stack. All threads are there, so none takes this room for its heap.
+        let limit = libc::rlimit {
+            rlim_cur: address_space() + (32 << 20),
+            rlim_max: libc::RLIM_INFINITY,
+        };
         // SAFETY: `setrlimit` only reads `limit`, which is a local variable.
         assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
         // This call needs a spare worker, because both workers are blocked or busy.
