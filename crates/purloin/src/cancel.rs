@@ -271,6 +271,8 @@ pub struct CancelFlag(*const CancelState);
 
 // SAFETY: the pointer gives access to a state only, which is `Sync`.
 unsafe impl Send for CancelFlag {}
+// SAFETY: as above.
+unsafe impl Sync for CancelFlag {}
 
 impl Default for CancelFlag {
     fn default() -> Self {

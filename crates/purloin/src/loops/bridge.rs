@@ -11,39 +11,26 @@
 //!   takes some microseconds. So if the last item came at once, and no work that this thread knows of waits for a
 //!   worker, the part takes the next one without. If the iterator blocks then, the tasks of all other workers still
 //!   run; later work from outside of the pool is the matter of [`rescue`](crate::pool).
-//! - A part that finds the lock taken for some time ends. Its worker looks for other work, unless it waits for the other
-//!   part of a split, and gets a new part if the iterator becomes fast. So at most one worker waits for the iterator. No
-//!   item is left behind: a part that has the lock goes on.
-//! - A part takes its item before the loop looks whether a thief asks for work. So while it runs a long body, a
-//!   thief has a part, too. For the same reason a strip ends after a long body.
-//!
-//! # The stack
-//!
-//! A split nests: the worker that splits runs its own part in a closure of a join, to its end. A part of other loops
-//! becomes shorter by each split, so there are few. Here, a thief may get a part, end it because the iterator waits, and
-//! ask again, for each item. So a part is **renewed**: when both parts of a split have ended, their worker goes on with
-//! a part of the old depth ([`Iterations::again`]). And a part at [`MAX_DEPTH`] soon ends: after its first block. A driver
-//! of loops that does not renew parts, or a chain of several iterators, gets no further part from one at that depth.
+//! - A part that finds the lock taken for some time ends, if another one goes on ([`shared`](super::shared)). Its worker
+//!   looks for other work. So at most one worker waits for the iterator.
+//! - A strip ends after a long body, so that the loop looks around before it asks for the next item.
 
 use std::cell::Cell;
 use std::fmt;
 use std::sync::{Arc, TryLockError};
-use std::time::Duration;
 
 use super::{IntoIterations, Iterations};
-use crate::pool::{blocking, has_tasks};
+use crate::pool::{blocking, must_hand_off};
+use crate::stats::clock::ticks;
 use crate::sync::plain::{Mutex, MutexGuard};
-use crate::sync::{Instant, spin_loop};
+use crate::sync::spin_loop;
 
-/// An iterator is fast if it has the next item within this time, and a part waits this long for the lock. It is the
-/// cost of a call of [`blocking`].
-const FAST: Duration = Duration::from_micros(5);
+/// An iterator is fast if it has the next item within this time, and a part waits this long for the lock: some
+/// microseconds, the cost of a call of [`blocking`]. In ticks of the clock, which are nanoseconds or shorter.
+const FAST: u64 = 10_000;
 
-/// A strip ends after a body that takes longer.
-const LONG: Duration = Duration::from_micros(10);
-
-/// The number of nested splits of the parts of one loop.
-const MAX_DEPTH: u32 = 32;
+/// A strip ends after a body that takes longer, in ticks.
+const LONG: u64 = 20_000;
 
 /// Returns the items of an iterator as the iterations of a loop, one part of which asks the iterator at a time. For
 /// programs that are generic over their worker: `w.par(bridge(iterator))`. Others call
@@ -62,69 +49,54 @@ where
     I: IntoIterator<Item: Send, IntoIter: Send>,
 {
     let iterator = Arc::new(Mutex::new(Some(iterator.into_iter())));
-    Bridged::part(iterator, 0, false)
+    Bridged::part(iterator)
 }
 
 /// The items of an iterator, from [`bridge`].
 pub struct Bridged<I: Iterator> {
     /// The iterator, until it has ended.
     iterator: Arc<Mutex<Option<I>>>,
-    /// Number of splits around this part.
-    depth: u32,
-    /// Whether a part goes on when this one has ended.
-    is_temporary: bool,
-    /// Whether the worker that splits this part will renew it.
-    is_renewed: Cell<bool>,
-    /// Whether the part has run any iterations.
-    has_run: Cell<bool>,
     /// The item for the next iteration.
     next: Cell<Option<I::Item>>,
-    /// Whether the loop has asked whether there are any items. The first answer is yes.
-    has_begun: Cell<bool>,
     /// Whether the last item came at once.
     is_fast: Cell<bool>,
     /// Whether the part has found the lock taken since the loop has last asked.
     has_given_up: Cell<bool>,
-    /// When the last body has begun.
-    last: Cell<Option<Instant>>,
+    /// When the strip's last body has begun, or 0.
+    last: Cell<u64>,
 }
 
 impl<I: Iterator> Bridged<I> {
-    fn part(iterator: Arc<Mutex<Option<I>>>, depth: u32, is_temporary: bool) -> Self {
+    fn part(iterator: Arc<Mutex<Option<I>>>) -> Self {
         Bridged {
             iterator,
-            depth,
-            is_temporary,
-            is_renewed: Cell::new(false),
-            has_run: Cell::new(false),
             next: Cell::new(None),
-            has_begun: Cell::new(false),
             is_fast: Cell::new(false),
             has_given_up: Cell::new(false),
-            last: Cell::new(None),
+            last: Cell::new(0),
         }
     }
 
-    /// Takes an item. Returns `None` if there are no more, or if another part is waiting for one.
-    fn take(&self) -> Option<I::Item> {
+    /// Takes an item, at the time `now`. Returns `None` if there are no more, or if another part is waiting for one.
+    fn take(&self, now: u64) -> Option<I::Item> {
         if self.has_given_up.get() {
             return None;
         }
-        match self.is_fast.get() && !has_tasks() {
-            true => self.take_now(),
-            false => blocking(|| self.take_now()),
+        match self.is_fast.get() && !must_hand_off() {
+            true => self.take_now(now),
+            false => blocking(|| self.take_now(ticks())),
         }
     }
 
-    fn take_now(&self) -> Option<I::Item> {
-        let start = Instant::now();
+    fn take_now(&self, start: u64) -> Option<I::Item> {
         let Some(mut iterator) = self.lock(start) else {
             self.has_given_up.set(true);
             return None;
         };
         let item = iterator.as_mut()?.next();
-        self.is_fast.set(start.elapsed() < FAST);
-        self.last.set(Some(Instant::now()));
+        let now = ticks();
+        self.is_fast.set(now.wrapping_sub(start) < FAST);
+        self.last.set(now);
         if item.is_none() {
             // Its destructor is the program's, and may take its time.
             let ended = iterator.take();
@@ -134,18 +106,13 @@ impl<I: Iterator> Bridged<I> {
         item
     }
 
-    /// Returns whether no further part is split off.
-    fn is_last(&self) -> bool {
-        self.depth >= MAX_DEPTH
-    }
-
     /// Returns `None` if another part holds the lock, or if the iterator has panicked.
-    fn lock(&self, start: Instant) -> Option<MutexGuard<'_, Option<I>>> {
+    fn lock(&self, start: u64) -> Option<MutexGuard<'_, Option<I>>> {
         loop {
             match self.iterator.try_lock() {
                 Ok(iterator) => return Some(iterator),
                 Err(TryLockError::Poisoned(_)) => return None,
-                Err(TryLockError::WouldBlock) if start.elapsed() > FAST => return None,
+                Err(TryLockError::WouldBlock) if ticks().wrapping_sub(start) > FAST => return None,
                 Err(TryLockError::WouldBlock) => (0..16).for_each(|_| spin_loop()),
             }
         }
@@ -167,53 +134,24 @@ impl<I: Iterator<Item: Send> + Send> Iterations for Bridged<I> {
     }
 
     fn remaining(&self) -> usize {
-        // The worker that splits a part off asks first, and the part takes no item before it has its own worker.
-        if self.has_begun.replace(true) {
-            let has_item = |next: &Option<_>| next.is_some();
-            let next = self.next.take();
-            let is_over = self.is_last() && self.is_temporary && self.has_run.get();
-            self.has_given_up.set(false);
-            let next = match has_item(&next) || is_over {
-                true => next,
-                false => self.take(),
-            };
-            let has_ended = !has_item(&next);
-            self.next.set(next);
-            if has_ended {
-                return 0;
-            }
-        }
-        match self.is_last() {
-            false => usize::MAX,
-            // Too few to split.
-            true => 1,
-        }
+        self.has_given_up.set(false);
+        let next = self.next.take().or_else(|| self.take(ticks()));
+        let has_ended = next.is_none();
+        self.next.set(next);
+        if has_ended { 0 } else { usize::MAX }
+    }
+
+    fn has_given_up(&self) -> bool {
+        self.has_given_up.take()
     }
 
     fn split_at(self, _: usize) -> (Self, Self) {
-        let (depth, is_temporary) = (self.depth + 1, self.is_temporary || self.is_renewed.get());
-        let back = Bridged::part(Arc::clone(&self.iterator), depth, is_temporary);
-        let front = Bridged {
-            depth,
-            is_temporary,
-            ..self
-        };
-        front.is_renewed.set(false);
-        front.has_run.set(false);
-        (front, back)
-    }
-
-    fn again(&self) -> Option<Self> {
-        self.is_renewed.set(true);
-        let again = Bridged::part(Arc::clone(&self.iterator), self.depth, self.is_temporary);
-        // Its worker asks only when the parts of the split have ended.
-        again.has_begun.set(true);
-        Some(again)
+        let back = Bridged::part(Arc::clone(&self.iterator));
+        (self, back)
     }
 
     fn strip(&mut self, len: usize) -> Taking<'_, I> {
-        self.last.set(None);
-        self.has_run.set(true);
+        self.last.set(0);
         Taking {
             part: self,
             left: len,
@@ -248,14 +186,14 @@ impl<I: Iterator> Iterator for Taking<'_, I> {
     fn next(&mut self) -> Option<I::Item> {
         self.left = self.left.checked_sub(1)?;
         let part = self.part;
-        let is_long = |last: Instant| last.elapsed() > LONG;
-        let item = match part.last.get().is_some_and(is_long) {
-            // The loop looks whether a thief asks for work.
+        let (now, last) = (ticks(), part.last.get());
+        let item = match last > 0 && now.wrapping_sub(last) > LONG {
+            // The loop looks around.
             true => None,
             false => match part.next.take() {
-                None => part.take(),
+                None => part.take(now),
                 first => {
-                    part.last.set(Some(Instant::now()));
+                    part.last.set(now);
                     first
                 }
             },

@@ -53,10 +53,8 @@ impl<I: Iterations> Iterations for UntilCancelled<I> {
         (Self::new(front, flag), Self::new(back, flag))
     }
 
-    #[inline]
-    fn again(&self) -> Option<Self> {
-        let iterations = self.iterations.again()?;
-        Some(Self::new(iterations, self.flag))
+    fn has_given_up(&self) -> bool {
+        self.iterations.has_given_up()
     }
 
     #[inline]

@@ -35,6 +35,8 @@ impl<I: Iterations> Iterations for Ranked<'_, I> {
     where
         Self: 's;
 
+    const IS_ORDERED: bool = I::IS_ORDERED;
+
     #[inline]
     fn may_end_early(&self) -> bool {
         true
@@ -62,12 +64,8 @@ impl<I: Iterations> Iterations for Ranked<'_, I> {
         (part(front, low, middle), part(back, middle, high))
     }
 
-    fn again(&self) -> Option<Self> {
-        let iterations = self.iterations.again()?;
-        Some(Ranked {
-            iterations,
-            ..*self
-        })
+    fn has_given_up(&self) -> bool {
+        self.iterations.has_given_up()
     }
 
     #[inline]

@@ -57,12 +57,12 @@ pub trait Iterations: Sized + Send {
     /// 1.
     fn split_at(self, index: usize) -> (Self, Self);
 
-    /// Returns the iterations with which this part of the loop goes on after it was split and all parts have ended. A
-    /// worker asks before each split. Most iterations have none: their parts end when nothing is left.
+    /// Returns whether these iterations have ended only because another part of the loop has them. Then there may be
+    /// more. Called when none were [left](Self::remaining), and only if they have no [order](Self::IS_ORDERED).
     #[doc(hidden)]
     #[inline]
-    fn again(&self) -> Option<Self> {
-        None
+    fn has_given_up(&self) -> bool {
+        false
     }
 
     /// Removes the first `len` iterations, and returns an iterator over them, in their order. `len`

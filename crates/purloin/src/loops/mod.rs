@@ -28,10 +28,7 @@
 //! Results are therefore combined in the order of the iterations, and a combination need only be
 //! associative. The bracketing depends on chance.
 //!
-//! # Loops over iterators
-//!
-//! The parts of a loop over a [`bridge()`] share an iterator, and end without having gone over all of it. So the worker
-//! that has split such a part goes on with another one when both have ended ([`Iterations::again`]).
+//! The parts of a loop over a [`bridge()`] share an iterator, and have no order ([`shared`]).
 //!
 //! # Panics
 //!
@@ -74,6 +71,7 @@ mod iterations;
 mod owned;
 mod pace;
 mod ranges;
+mod shared;
 mod splitting;
 mod text;
 
@@ -93,6 +91,7 @@ pub(crate) use folds::{fold, for_each, map_reduce, try_fold, try_map_reduce};
 pub(crate) use iterations::Converted;
 pub use iterations::{ExactIterations, Flat, IntoIterations, Iterations, Pair, Tuple};
 pub use ranges::Integer;
+pub(crate) use shared::run_shared;
 pub use splitting::Splitting;
 pub use text::{CharsOf, LinesOf, WordsOf, chars, lines, words};
 
@@ -215,25 +214,18 @@ where
     let part = shared.begin_part();
     // The number of iterations that have run since the pace was told.
     let mut done = 0;
-    // The part with which to go on after `rest`. Only a split whose back was empty leaves one.
-    let mut renewed = None;
     let sum = loop {
         let mut len = rest.remaining();
         if len == 0 || shared.is_over() {
             // See the page on panics.
             drop(rest);
-            match renewed.take() {
-                Some(again) if !shared.is_over() => rest = again,
-                _ => break sum,
-            }
-            continue;
+            break sum;
         }
         if done > 0 {
             pace.ran(std::mem::take(&mut done));
         }
         let given = if len > 1 { w.split_hint(len) } else { 0 };
         if given > 0 && pace.may_split(len) {
-            let again = rest.again();
             let (mine, theirs) = rest.split_at(pace.keep(len, given));
             if theirs.remaining() > 0 {
                 let theirs =
@@ -242,16 +234,10 @@ where
                 let mine =
                     move |w: W::Token<'_>| run::<W, I, A, N, F, C>(w, sum, mine, shared, pace);
                 let (left, right) = w.join(mine, theirs);
-                let both = shared.combine(left, right);
-                match again {
-                    Some(again) => (sum, rest, pace) = (both, again, Pace::start()),
-                    None => break both,
-                }
-                continue;
+                break shared.combine(left, right);
             }
             // A single iteration is left, or none: the number may be inexact.
             drop(theirs);
-            renewed = again.or(renewed);
             rest = mine;
             len = rest.remaining();
             if len == 0 {

@@ -281,12 +281,8 @@ impl<I: Iterations, A: Adaptor<I::Item>> Iterations for AdaptedIterations<'_, I,
         (with_adaptor(front), with_adaptor(back))
     }
 
-    #[inline]
-    fn again(&self) -> Option<Self> {
-        Some(AdaptedIterations {
-            iterations: self.iterations.again()?,
-            adaptor: self.adaptor,
-        })
+    fn has_given_up(&self) -> bool {
+        self.iterations.has_given_up()
     }
 
     #[inline]

@@ -123,7 +123,7 @@ impl<R, C: Chain> Par<R, C> {
     }
 
     /// Goes on with the items of `other`. See [`Iterator::chain`]. If one of the two is a [bridge](crate::bridge()),
-    /// whose items have no order, these may come before, between and after those of the other.
+    /// the items of both have no order.
     ///
     /// ```
     /// use purloin::prelude::*;

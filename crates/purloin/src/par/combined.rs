@@ -124,8 +124,7 @@ impl<A: Iterations, B: Iterations<Item = A::Item>> Iterations for ConcatIteratio
         Self: 's;
 
     const IS_EXACT: bool = A::IS_EXACT && B::IS_EXACT;
-    /// If the first iterations have an order, a search must go on in their front.
-    const IS_ORDERED: bool = A::IS_ORDERED;
+    const IS_ORDERED: bool = A::IS_ORDERED && B::IS_ORDERED;
 
     /// The second iterations are asked only when the first are over, unless both are exact: the answer may take an item
     /// of an iterator, and wait for it.
@@ -141,6 +140,11 @@ impl<A: Iterations, B: Iterations<Item = A::Item>> Iterations for ConcatIteratio
     #[inline]
     fn may_end_early(&self) -> bool {
         self.0.may_end_early() || self.1.may_end_early()
+    }
+
+    fn has_given_up(&self) -> bool {
+        let (first, second) = (self.0.has_given_up(), self.1.has_given_up());
+        first || second
     }
 
     fn split_at(self, index: usize) -> (Self, Self) {

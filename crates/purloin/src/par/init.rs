@@ -127,12 +127,8 @@ where
         (part(front, self.value), part(back, None))
     }
 
-    fn again(&self) -> Option<Self> {
-        Some(InitIterations {
-            iterations: self.iterations.again()?,
-            value: None,
-            closures: self.closures,
-        })
+    fn has_given_up(&self) -> bool {
+        self.iterations.has_given_up()
     }
 
     #[inline]

@@ -191,14 +191,15 @@ impl<I: IntoIterations> IntoParallel for I {
 pub trait ParBridge: IntoIterator<Item: Send, IntoIter: Send> + Sized {
     /// Returns a parallel iterator over the items. The workers share the iterator: one of them takes the next item, and
     /// runs the rest of the chain for it, while another one takes the item after that. So the items have no order, and
-    /// collected results have none. A part of the loop has one item at a time.
+    /// collected results have none. A part of the loop has one item at a time, and an item that takes long does not hold
+    /// up those behind it.
     ///
     /// The iterator may block: it may be a channel whose sender is a task of the same pool. One worker waits for the
     /// iterator, while a [spare worker](crate::Builder::spare_workers) uses its processor, and most others look for other
     /// work. The loop ends when the iterator has ended. An end that needs no more items, such as
     /// [`any`](Par::any), still waits until the iterator returns its next item.
     ///
-    /// Each item costs some 50 ns, or some microseconds while other tasks or calls wait for a worker, so the rest of the chain
+    /// Each item costs some 80 ns, or some microseconds while other tasks or calls wait for a worker, so the rest of the chain
     /// should take longer. If the items are there already, collect
     /// a `Vec` first, and call [`into_par`](IntoParallel::into_par).
     ///

@@ -127,11 +127,8 @@ impl<I: Iterations> Iterations for CountedIterations<'_, I> {
         (part(front, self.count), part(back, Count::new(progress)))
     }
 
-    fn again(&self) -> Option<Self> {
-        Some(CountedIterations {
-            iterations: self.iterations.again()?,
-            count: Count::new(self.count.progress),
-        })
+    fn has_given_up(&self) -> bool {
+        self.iterations.has_given_up()
     }
 
     #[inline]

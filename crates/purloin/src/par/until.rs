@@ -104,12 +104,8 @@ impl<I: Iterations> Iterations for UntilIterations<'_, I> {
         (part(front, self.has_told), part(back, false))
     }
 
-    fn again(&self) -> Option<Self> {
-        Some(UntilIterations {
-            iterations: self.iterations.again()?,
-            cancel: self.cancel,
-            has_told: self.has_told,
-        })
+    fn has_given_up(&self) -> bool {
+        self.iterations.has_given_up()
     }
 
     #[inline]

@@ -39,7 +39,7 @@ pub use error::BuildError;
 pub(crate) use global::global_or_default;
 pub use global::{configure_global, global};
 pub(crate) use inbox::{Injected, Job};
-pub(crate) use outside::{block_until, has_tasks, thread_waker};
+pub(crate) use outside::{block_until, must_hand_off, thread_waker};
 pub use outside::{blocking, pause};
 pub use quiescence::Quiescence;
 pub use shared::Shared;

@@ -147,10 +147,10 @@ pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Returns whether this thread is a worker, and its tasks or work from outside wait for a worker. They may wait for
-/// long if the thread blocks without a call of [`blocking`].
-pub(crate) fn has_tasks() -> bool {
-    host().is_some_and(|host| host.has_tasks())
+/// Returns whether this thread is a worker whose tasks, or work from outside, may wait for long if it blocks without a
+/// call of [`blocking`].
+pub(crate) fn must_hand_off() -> bool {
+    host().is_some_and(|host| host.must_hand_off())
 }
 
 /// Sleeps for this time. Meanwhile another worker may use the processor and the thread index of this

@@ -68,7 +68,7 @@ pub struct Shared<S: Scheduler> {
     /// See [`super::Builder::run_anything_while_blocked`].
     pub(super) runs_anything: bool,
     /// See [`super::Builder::rescue_calls`].
-    pub(super) rescues_calls: bool,
+    pub(crate) rescues_calls: bool,
     pub(super) splitting: Splitting,
     /// The pool as tokens show it. It does not own what it points to.
     pub(super) borrowed: OnceLock<ManuallyDrop<Pool<S>>>,

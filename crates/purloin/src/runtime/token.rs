@@ -1,5 +1,6 @@
 //! The token of a pool's worker, and what a program does with it.
 
+use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 
 use super::finish::{self, Finish};
@@ -9,7 +10,7 @@ use super::return_barrier::ReturnBarrier;
 use super::slot::Slot;
 use crate::cancel::{CancelFlag, CancelState};
 use crate::handle::{Handle, Place};
-use crate::loops::Internal;
+use crate::loops::{self, Internal, IntoIterations, Iterations};
 use crate::pool::{Me, Remote};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::scope::{Scope, Spawner};
@@ -162,6 +163,24 @@ impl<'w, S: Scheduler> Worker for Token<'w, S> {
 
     fn cancel_flag(&self, _: Internal) -> CancelFlag {
         self.thread.scope()
+    }
+
+    #[inline]
+    fn run_loop<I, A, N, F, C>(&mut self, iterations: I, init: N, step: F, combine: C) -> A
+    where
+        I: IntoIterations,
+        N: Fn() -> A + Sync,
+        F: for<'t> Fn(Token<'t, S>, A, I::Item) -> ControlFlow<A, A> + Sync,
+        C: Fn(A, A) -> A + Sync,
+        A: Send,
+    {
+        let iterations = iterations.into_iterations();
+        match <I::Iterations as Iterations>::IS_ORDERED {
+            true => self.lend(|w| {
+                loops::run_loop::<Self, _, _, _, _, _>(w, iterations, init, step, combine)
+            }),
+            false => loops::run_shared(self.thread, iterations, init, step, combine),
+        }
     }
 
     #[inline(always)]

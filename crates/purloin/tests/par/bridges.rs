@@ -81,6 +81,24 @@ fn a_body_may_cause_the_next_item() {
     }
 }
 
+/// The next item comes from a future that the body has left on its worker's stack, beside spare parts of the loop.
+#[test]
+fn a_future_of_a_body_may_cause_the_next_item() {
+    for pool in [1, 2].map(common::pool) {
+        for _ in 0..rounds(10) {
+            let (send, receive) = channel();
+            send.send(0).unwrap();
+            let items = iter::from_fn(move || receive.recv().ok().filter(|&n| n < ITEMS / 20));
+            pool.run(|mut w| {
+                w.par(bridge(items)).for_each_with_token(|mut w, n| {
+                    let send = send.clone();
+                    drop(w.future(move |_| send.send(n + 1).unwrap()));
+                });
+            });
+        }
+    }
+}
+
 /// An iterator that is slow at first and has many items then, for bodies that are slow: they run in parallel.
 #[test]
 #[cfg_attr(miri, ignore = "it measures time")]
@@ -371,24 +389,28 @@ fn a_pool_that_rescues_no_calls_begins_jobs_while_a_loop_waits() {
     }
 }
 
-/// A part in a long body does not keep the others from the items that come later.
+/// Long bodies do not hold up the items behind them, as long as one worker is left.
 #[test]
 #[cfg_attr(miri, ignore = "it measures time")]
-fn a_long_body_holds_up_no_other_items() {
-    let pool = common::pool(3);
-    let done = AtomicUsize::new(0);
-    let items = (0..400).inspect(|_| std::thread::sleep(Duration::from_micros(300)));
-    pool.run(|mut w| {
-        w.par(bridge(items)).for_each(|n| {
-            if n == 5 {
-                let start = std::time::Instant::now();
-                while done.load(Relaxed) < 300 {
-                    assert!(start.elapsed() < Duration::from_secs(20), "the others wait");
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-            }
-            done.fetch_add(1, Relaxed);
-        });
-    });
-    assert_eq!(done.into_inner(), 400);
+fn long_bodies_hold_up_no_other_items() {
+    for (workers, long) in [(2, 5..6), (3, 5..6), (4, 5..8), (4, 0..3), (4, 396..399)] {
+        for pause in [Duration::ZERO, Duration::from_micros(300)] {
+            let pool = common::pool(workers);
+            let done = AtomicUsize::new(0);
+            let items = (0..400).inspect(|_| std::thread::sleep(pause));
+            pool.run(|mut w| {
+                w.par(bridge(items)).for_each(|n| {
+                    if long.contains(&n) {
+                        let start = std::time::Instant::now();
+                        while done.load(Relaxed) < 400 - long.len() {
+                            assert!(start.elapsed() < Duration::from_secs(20), "the others wait");
+                            std::thread::sleep(Duration::from_millis(1));
+                        }
+                    }
+                    done.fetch_add(1, Relaxed);
+                });
+            });
+            assert_eq!(done.into_inner(), 400);
+        }
+    }
 }

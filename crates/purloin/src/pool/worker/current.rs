@@ -184,9 +184,10 @@ pub(crate) trait Host {
     /// dropped, and its thread index if it `lends_index`. Called on the worker's own thread.
     fn lend_processor(&self, lends_index: bool) -> Option<HandedOff<'_>>;
 
-    /// Returns whether tasks of this worker, or work from outside, wait for a worker. Jobs in the background
-    /// do not count.
-    fn has_tasks(&self) -> bool;
+    /// Returns whether tasks of this worker, or work from outside, wait for a worker or may do so soon. Jobs in the
+    /// background and [spare parts of loops](Me::spawn_spare_part) do not count. Soon: if the pool does not
+    /// [rescue calls](crate::Builder::rescue_calls), work that comes later waits, too.
+    fn must_hand_off(&self) -> bool;
 
     /// Returns the innermost call that the worker runs, or null.
     fn call(&self) -> *const Call;
@@ -223,8 +224,9 @@ impl<S: Scheduler> Host for Remote<S> {
         handed_off
     }
 
-    fn has_tasks(&self) -> bool {
-        self.stack().has_unstolen() || me(self).has_mail() || me(self).pool().has_urgent()
+    fn must_hand_off(&self) -> bool {
+        let me = me(self);
+        me.has_unstolen() || me.has_mail() || me.pool().has_urgent() || !me.pool().rescues_calls
     }
 
     fn call(&self) -> *const Call {

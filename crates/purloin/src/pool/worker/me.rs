@@ -70,6 +70,8 @@ pub(crate) struct Core<S: Scheduler> {
     pub(crate) is_first_spawn: Cell<bool>,
     /// Whether the worker runs a job within [`Pool::yield_now`].
     yields: Cell<bool>,
+    /// The addresses between which the newest [spare parts](Me::spawn_spare_part) lie on the stack.
+    spare_parts: Cell<(usize, usize)>,
     walk: RefCell<Box<dyn Walk>>,
     spin_time: Cell<SpinTime>,
     /// How long the worker's last successful claim took.
@@ -93,6 +95,7 @@ impl<S: Scheduler> Core<S> {
             keeps_ticket: Cell::new(false),
             is_first_spawn: Cell::new(false),
             yields: Cell::new(false),
+            spare_parts: Cell::new((0, 0)),
             walk: RefCell::new(walk),
             spin_time: Cell::new(SpinTime::usual()),
             claim: Cell::new(Duration::ZERO),
@@ -223,6 +226,43 @@ impl<'w, S: Scheduler> Me<'w, S> {
     /// Returns whether the worker runs a job within [`Pool::yield_now`].
     pub(crate) fn yields(self) -> bool {
         self.core().yields.get()
+    }
+
+    /// Calls `spawn`, which spawns a part of a loop, for the case that a worker looks for work. No other task waits for
+    /// such a part.
+    pub(crate) fn spawn_spare_part(self, spawn: impl FnOnce()) {
+        let slot = self.stack().top();
+        spawn();
+        let (top, slots) = (self.stack().top(), &self.core().spare_parts);
+        let (start, end) = slots.get();
+        let now = match end == slot.addr() {
+            // Otherwise the task went to a queue, or the spawn has removed others from the stack.
+            _ if top != slot.wrapping_add(1) => (0, 0),
+            true => (start, top.addr()),
+            false => (slot.addr(), top.addr()),
+        };
+        slots.set(now);
+    }
+
+    /// Returns a guard. When it is dropped, the worker knows the spare parts that it knows now.
+    pub(crate) fn keep_spare_parts(self) -> impl Drop + use<'w, S> {
+        struct Kept<'w, S: Scheduler>(Me<'w, S>, (usize, usize));
+
+        impl<S: Scheduler> Drop for Kept<'_, S> {
+            fn drop(&mut self) {
+                self.0.core().spare_parts.set(self.1);
+            }
+        }
+
+        Kept(self, self.core().spare_parts.get())
+    }
+
+    /// Returns, as a hint, whether the worker has a task that is not stolen, apart from spare parts.
+    pub(super) fn has_unstolen(self) -> bool {
+        let stack = self.stack();
+        let (start, end) = self.core().spare_parts.get();
+        let are_spare = end == stack.top().addr() && start <= stack.bottom().addr();
+        stack.has_unstolen() && !are_spare
     }
 
     /// Runs `work` as an active worker, whose tasks thieves look for.

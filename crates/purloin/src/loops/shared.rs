@@ -1,0 +1,155 @@
+//! Loops whose parts share their iterations: those over a [`bridge`](super::bridge()).
+//!
+//! A part of another loop becomes shorter by each split. Here, any number of parts take items from one iterator, and a
+//! part ends when another one has the iterator for long. So each part is a task of one finish. It ends without waiting
+//! for others, and nothing nests, however often parts begin and end.
+//!
+//! # No body holds up the items behind it
+//!
+//! A part is **free** unless it runs bodies: a part that asks for items, or one that no worker has begun. A thief takes it
+//! and goes on with the items. There is a free part until the loop is over:
+//!
+//! - A part that is going to run bodies, and is the last free one, first spawns another one.
+//! - A part that finds the iterator taken ends only if another part is free. The one that has the iterator is. If there
+//!   is none any more, the part asks again.
+//!
+//! A spawned part lies on its worker's task stack. The worker must know it from other tasks there: these could be what
+//! the iterator waits for ([`must_hand_off`](crate::pool::must_hand_off)).
+
+use std::ops::ControlFlow;
+
+use super::{Iterations, Loop, Pace, run_block};
+use crate::cancel::CancelFlag;
+use crate::pool::{Me, enter_scope};
+use crate::runtime::{Token, finish};
+use crate::scheduler::Scheduler;
+use crate::scope::Scope;
+use crate::sync::plain::{AtomicUsize, Mutex, Ordering, lock};
+
+/// What the parts of a loop have in common.
+struct Parts<A, N, F, C> {
+    shared: Loop<N, F, C>,
+    /// The scope around the loop. That of the parts' own finish is not for the bodies.
+    scope: CancelFlag,
+    /// The number of free parts. Relaxed: it orders nothing else, and each change sees the one before it.
+    free: AtomicUsize,
+    /// The sum of parts that have ended.
+    sum: Mutex<Option<A>>,
+}
+
+/// Runs a loop whose iterations are not [ordered](Iterations::IS_ORDERED), like [`run_loop`](super::run_loop).
+pub(crate) fn run_shared<S, I, A, N, F, C>(
+    thread: Me<'_, S>,
+    iterations: I,
+    init: N,
+    step: F,
+    combine: C,
+) -> A
+where
+    S: Scheduler,
+    I: Iterations,
+    N: Fn() -> A + Sync,
+    F: for<'t> Fn(Token<'t, S>, A, I::Item) -> ControlFlow<A, A> + Sync,
+    C: Fn(A, A) -> A + Sync,
+    A: Send,
+{
+    let parts = Parts {
+        shared: Loop::new(init, step, combine),
+        scope: thread.scope(),
+        free: AtomicUsize::new(1),
+        sum: Mutex::new(None),
+    };
+    finish(thread, |scope| parts.run(thread, scope, iterations));
+    let sum = lock(&parts.sum).take();
+    sum.unwrap_or_else(|| parts.shared.init())
+}
+
+impl<A, N, F, C> Parts<A, N, F, C> {
+    /// Runs a part of the loop, and adds its result to the sum.
+    fn run<'scope, S, I>(
+        &'scope self,
+        thread: Me<'_, S>,
+        scope: &'scope Scope<'scope, '_, S>,
+        mut rest: I,
+    ) where
+        S: Scheduler,
+        I: Iterations + 'scope,
+        N: Fn() -> A + Sync,
+        F: for<'t> Fn(Token<'t, S>, A, I::Item) -> ControlFlow<A, A> + Sync,
+        C: Fn(A, A) -> A + Sync,
+        A: Send,
+    {
+        let part = self.shared.begin_part();
+        let in_scope = enter_scope(self.scope);
+        let spares = thread.keep_spare_parts();
+        let mut pace = Pace::start();
+        let mut sum = None;
+        loop {
+            let len = rest.remaining();
+            if self.shared.is_over() {
+                drop(rest);
+                break;
+            }
+            if len == 0 {
+                let is_last = self.free.fetch_sub(1, Ordering::Relaxed) == 1;
+                if is_last && rest.has_given_up() {
+                    self.free.fetch_add(1, Ordering::Relaxed);
+                    continue;
+                }
+                drop(rest);
+                break;
+            }
+            if self.free.fetch_sub(1, Ordering::Relaxed) == 1 && len > 1 {
+                let (mine, theirs) = rest.split_at(len / 2);
+                rest = mine;
+                self.free.fetch_add(1, Ordering::Relaxed);
+                thread.spawn_spare_part(|| {
+                    scope.spawn(move |w| self.run(w.thread(), scope, theirs));
+                });
+            }
+            let before = sum.take().unwrap_or_else(|| self.shared.init());
+            let (block, strip) = pace.next(len);
+            let w = Token::at_top(thread);
+            let ran = run_block::<Token<'_, S>, I, A, N, F, C>(
+                w,
+                before,
+                rest,
+                block,
+                strip,
+                &self.shared,
+            );
+            match ran {
+                ControlFlow::Continue((so_far, left, count)) => {
+                    pace.ran(count);
+                    (sum, rest) = (Some(so_far), left);
+                    self.free.fetch_add(1, Ordering::Relaxed);
+                }
+                ControlFlow::Break(result) => {
+                    sum = Some(result);
+                    break;
+                }
+            }
+        }
+        if let Some(sum) = sum {
+            self.add(sum);
+        }
+        drop(spares);
+        drop(in_scope);
+        part.end();
+    }
+
+    fn add(&self, mut sum: A)
+    where
+        C: Fn(A, A) -> A,
+    {
+        loop {
+            let mut total = lock(&self.sum);
+            let Some(other) = total.take() else {
+                *total = Some(sum);
+                return;
+            };
+            drop(total);
+            sum = self.shared.combine(other, sum);
+        }
+    }
+}
