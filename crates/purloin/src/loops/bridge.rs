@@ -11,12 +11,12 @@
 //!   takes some microseconds. So if the last item came at once, and no work that this thread knows of waits for a
 //!   worker, the part takes the next one without. If the iterator blocks then, the tasks of all other workers still
 //!   run; later work from outside of the pool is the matter of [`rescue`](crate::pool).
-//! - A part that finds the lock taken for some time ends, if another one goes on ([`shared`](super::shared)). Its worker
-//!   looks for other work. So at most one worker waits for the iterator.
-//! - A strip ends after a long body, so that the loop looks around before it asks for the next item.
+//! - A part that finds the lock taken for some time ends, if another one goes on ([`shared`](super::shared)). So at most
+//!   one worker waits for the iterator.
 
 use std::cell::Cell;
 use std::fmt;
+use std::option;
 use std::sync::{Arc, TryLockError};
 
 use super::{IntoIterations, Iterations};
@@ -28,9 +28,6 @@ use crate::sync::spin_loop;
 /// An iterator is fast if it has the next item within this time, and a part waits this long for the lock: some
 /// microseconds, the cost of a call of [`blocking`]. In ticks of the clock, which are nanoseconds or shorter.
 const FAST: u64 = 10_000;
-
-/// A strip ends after a body that takes longer, in ticks.
-const LONG: u64 = 20_000;
 
 /// Returns the items of an iterator as the iterations of a loop, one part of which asks the iterator at a time. For
 /// programs that are generic over their worker: `w.par(bridge(iterator))`. Others call
@@ -60,10 +57,8 @@ pub struct Bridged<I: Iterator> {
     next: Cell<Option<I::Item>>,
     /// Whether the last item came at once.
     is_fast: Cell<bool>,
-    /// Whether the part has found the lock taken since the loop has last asked.
-    has_given_up: Cell<bool>,
-    /// When the strip's last body has begun, or 0.
-    last: Cell<u64>,
+    /// Whether the part knows that the iterator has ended.
+    has_ended: Cell<bool>,
 }
 
 impl<I: Iterator> Bridged<I> {
@@ -72,32 +67,25 @@ impl<I: Iterator> Bridged<I> {
             iterator,
             next: Cell::new(None),
             is_fast: Cell::new(false),
-            has_given_up: Cell::new(false),
-            last: Cell::new(0),
+            has_ended: Cell::new(false),
         }
     }
 
-    /// Takes an item, at the time `now`. Returns `None` if there are no more, or if another part is waiting for one.
-    fn take(&self, now: u64) -> Option<I::Item> {
-        if self.has_given_up.get() {
-            return None;
-        }
+    /// Takes an item. Returns `None` if there are no more, or if another part is waiting for one.
+    fn take(&self) -> Option<I::Item> {
         match self.is_fast.get() && !must_hand_off() {
-            true => self.take_now(now),
-            false => blocking(|| self.take_now(ticks())),
+            true => self.take_now(),
+            false => blocking(|| self.take_now()),
         }
     }
 
-    fn take_now(&self, start: u64) -> Option<I::Item> {
-        let Some(mut iterator) = self.lock(start) else {
-            self.has_given_up.set(true);
-            return None;
-        };
-        let item = iterator.as_mut()?.next();
-        let now = ticks();
-        self.is_fast.set(now.wrapping_sub(start) < FAST);
-        self.last.set(now);
+    fn take_now(&self) -> Option<I::Item> {
+        let start = ticks();
+        let mut iterator = self.lock(start)?;
+        let item = iterator.as_mut().and_then(Iterator::next);
+        self.is_fast.set(ticks().wrapping_sub(start) < FAST);
         if item.is_none() {
+            self.has_ended.set(true);
             // Its destructor is the program's, and may take its time.
             let ended = iterator.take();
             drop(iterator);
@@ -111,7 +99,10 @@ impl<I: Iterator> Bridged<I> {
         loop {
             match self.iterator.try_lock() {
                 Ok(iterator) => return Some(iterator),
-                Err(TryLockError::Poisoned(_)) => return None,
+                Err(TryLockError::Poisoned(_)) => {
+                    self.has_ended.set(true);
+                    return None;
+                }
                 Err(TryLockError::WouldBlock) if ticks().wrapping_sub(start) > FAST => return None,
                 Err(TryLockError::WouldBlock) => (0..16).for_each(|_| spin_loop()),
             }
@@ -122,27 +113,22 @@ impl<I: Iterator> Bridged<I> {
 impl<I: Iterator<Item: Send> + Send> Iterations for Bridged<I> {
     type Item = I::Item;
     type Strip<'s>
-        = Taking<'s, I>
+        = option::IntoIter<I::Item>
     where
         Self: 's;
 
     const IS_ORDERED: bool = false;
 
-    /// A loop looks at the clock, and at other things that may end it, after each strip.
-    fn may_end_early(&self) -> bool {
-        true
-    }
-
+    /// Takes an item, unless the part has one.
     fn remaining(&self) -> usize {
-        self.has_given_up.set(false);
-        let next = self.next.take().or_else(|| self.take(ticks()));
-        let has_ended = next.is_none();
+        let next = self.next.take().or_else(|| self.take());
+        let remaining = usize::from(next.is_some());
         self.next.set(next);
-        if has_ended { 0 } else { usize::MAX }
+        remaining
     }
 
-    fn has_given_up(&self) -> bool {
-        self.has_given_up.take()
+    fn is_open(&self) -> bool {
+        !self.has_ended.get()
     }
 
     fn split_at(self, _: usize) -> (Self, Self) {
@@ -150,12 +136,12 @@ impl<I: Iterator<Item: Send> + Send> Iterations for Bridged<I> {
         (self, back)
     }
 
-    fn strip(&mut self, len: usize) -> Taking<'_, I> {
-        self.last.set(0);
-        Taking {
-            part: self,
-            left: len,
-        }
+    fn strip(&mut self, len: usize) -> option::IntoIter<I::Item> {
+        let item = match len {
+            0 => None,
+            _ => self.next.take(),
+        };
+        item.into_iter()
     }
 }
 
@@ -171,37 +157,5 @@ impl<I: Iterator<Item: Send> + Send> IntoIterations for Bridged<I> {
 impl<I: Iterator> fmt::Debug for Bridged<I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Bridged").finish_non_exhaustive()
-    }
-}
-
-/// The next items of a part of a loop over an iterator.
-pub struct Taking<'s, I: Iterator> {
-    part: &'s Bridged<I>,
-    left: usize,
-}
-
-impl<I: Iterator> Iterator for Taking<'_, I> {
-    type Item = I::Item;
-
-    fn next(&mut self) -> Option<I::Item> {
-        self.left = self.left.checked_sub(1)?;
-        let part = self.part;
-        let (now, last) = (ticks(), part.last.get());
-        let item = match last > 0 && now.wrapping_sub(last) > LONG {
-            // The loop looks around.
-            true => None,
-            false => match part.next.take() {
-                None => part.take(now),
-                first => {
-                    part.last.set(now);
-                    first
-                }
-            },
-        };
-        // After an item that was slow to come, the loop looks around, too.
-        if item.is_none() || !part.is_fast.get() {
-            self.left = 0;
-        }
-        item
     }
 }

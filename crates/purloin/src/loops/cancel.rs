@@ -53,8 +53,9 @@ impl<I: Iterations> Iterations for UntilCancelled<I> {
         (Self::new(front, flag), Self::new(back, flag))
     }
 
-    fn has_given_up(&self) -> bool {
-        self.iterations.has_given_up()
+    fn is_open(&self) -> bool {
+        // SAFETY: as above.
+        !unsafe { self.flag.is_set() } && self.iterations.is_open()
     }
 
     #[inline]

@@ -54,7 +54,11 @@ impl<I: Iterations> Iterations for Ranked<'_, I> {
     fn split_at(self, index: usize) -> (Self, Self) {
         let (front, back) = self.iterations.split_at(index);
         let (low, high, found) = (self.low, self.high, self.found);
-        let middle = high - (high - low) / 4;
+        let middle = match I::IS_ORDERED {
+            true => high - (high - low) / 4,
+            // All parts have the lowest rank.
+            false => low,
+        };
         let part = |iterations, low, high| Ranked {
             iterations,
             low,
@@ -64,8 +68,8 @@ impl<I: Iterations> Iterations for Ranked<'_, I> {
         (part(front, low, middle), part(back, middle, high))
     }
 
-    fn has_given_up(&self) -> bool {
-        self.iterations.has_given_up()
+    fn is_open(&self) -> bool {
+        self.found.load(Ordering::Relaxed) == u64::MAX && self.iterations.is_open()
     }
 
     #[inline]

@@ -57,11 +57,12 @@ pub trait Iterations: Sized + Send {
     /// 1.
     fn split_at(self, index: usize) -> (Self, Self);
 
-    /// Returns whether these iterations have ended only because another part of the loop has them. Then there may be
-    /// more. Called when none were [left](Self::remaining), and only if they have no [order](Self::IS_ORDERED).
+    /// Returns whether there may be iterations besides the [remaining](Self::remaining) ones. Then a further part may get
+    /// some; and if none are remaining, another part has them at present. Called only if the iterations have no
+    /// [order](Self::IS_ORDERED).
     #[doc(hidden)]
     #[inline]
-    fn has_given_up(&self) -> bool {
+    fn is_open(&self) -> bool {
         false
     }
 

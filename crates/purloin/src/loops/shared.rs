@@ -1,8 +1,10 @@
 //! Loops whose parts share their iterations: those over a [`bridge`](super::bridge()).
 //!
 //! A part of another loop becomes shorter by each split. Here, any number of parts take items from one iterator, and a
-//! part ends when another one has the iterator for long. So each part is a task of one finish. It ends without waiting
-//! for others, and nothing nests, however often parts begin and end.
+//! part ends when another one has the iterator for long. So each part is a task of one finish. It does not wait for the
+//! part from which it was split. But its worker waits for the parts that it has spawned: over a slow
+//! iterator, two workers may leapfrog with each other once for each item. A finish has a limit for that, and further
+//! parts go to its queue (`runtime/finish.rs`).
 //!
 //! # No body holds up the items behind it
 //!
@@ -10,13 +12,16 @@
 //! and goes on with the items. There is a free part until the loop is over:
 //!
 //! - A part that is going to run bodies, and is the last free one, first spawns another one.
-//! - A part that finds the iterator taken ends only if another part is free. The one that has the iterator is. If there
-//!   is none any more, the part asks again.
+//! - A part that finds the iterator taken ends only if another part is free. The part that has the iterator is: it asks
+//!   for one item at a time, and runs nothing meanwhile. If there is no free part any more, the part asks again.
+//!
+//! A `chain` may also have iterations that are not shared. These are split for thieves that ask, too.
 //!
 //! A spawned part lies on its worker's task stack. The worker must know it from other tasks there: these could be what
 //! the iterator waits for ([`must_hand_off`](crate::pool::must_hand_off)).
 
 use std::ops::ControlFlow;
+use std::panic::resume_unwind;
 
 use super::{Iterations, Loop, Pace, run_block};
 use crate::cancel::CancelFlag;
@@ -25,6 +30,8 @@ use crate::runtime::{Token, finish};
 use crate::scheduler::Scheduler;
 use crate::scope::Scope;
 use crate::sync::plain::{AtomicUsize, Mutex, Ordering, lock};
+use crate::unwind::{catch, discard};
+use crate::worker::Worker;
 
 /// What the parts of a loop have in common.
 struct Parts<A, N, F, C> {
@@ -59,8 +66,13 @@ where
         free: AtomicUsize::new(1),
         sum: Mutex::new(None),
     };
-    finish(thread, |scope| parts.run(thread, scope, iterations));
+    let ran = catch(|| finish(thread, |scope| parts.run(thread, scope, iterations)));
     let sum = lock(&parts.sum).take();
+    if let Err(panic) = ran {
+        // Its destructor may panic, too.
+        discard(sum);
+        resume_unwind(panic);
+    }
     sum.unwrap_or_else(|| parts.shared.init())
 }
 
@@ -92,15 +104,27 @@ impl<A, N, F, C> Parts<A, N, F, C> {
             }
             if len == 0 {
                 let is_last = self.free.fetch_sub(1, Ordering::Relaxed) == 1;
-                if is_last && rest.has_given_up() {
+                if is_last && rest.is_open() {
                     self.free.fetch_add(1, Ordering::Relaxed);
                     continue;
                 }
                 drop(rest);
                 break;
             }
-            if self.free.fetch_sub(1, Ordering::Relaxed) == 1 && len > 1 {
-                let (mine, theirs) = rest.split_at(len / 2);
+            let is_last = self.free.fetch_sub(1, Ordering::Relaxed) == 1;
+            let mut w = Token::at_top(thread);
+            let given = match is_last {
+                true => len.div_ceil(2),
+                false if len > 1 => w.split_hint(len),
+                false => 0,
+            };
+            if len > 1 && given > 0 && (is_last || pace.may_split(len)) {
+                let (mine, theirs) = rest.split_at(pace.keep(len, given));
+                rest = mine;
+                self.free.fetch_add(1, Ordering::Relaxed);
+                scope.spawn(move |w| self.run(w.thread(), scope, theirs));
+            } else if is_last && rest.is_open() {
+                let (mine, theirs) = rest.split_at(len);
                 rest = mine;
                 self.free.fetch_add(1, Ordering::Relaxed);
                 thread.spawn_spare_part(|| {

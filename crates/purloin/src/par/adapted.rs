@@ -281,8 +281,8 @@ impl<I: Iterations, A: Adaptor<I::Item>> Iterations for AdaptedIterations<'_, I,
         (with_adaptor(front), with_adaptor(back))
     }
 
-    fn has_given_up(&self) -> bool {
-        self.iterations.has_given_up()
+    fn is_open(&self) -> bool {
+        self.iterations.is_open()
     }
 
     #[inline]

@@ -106,7 +106,7 @@ impl<A: Iterations, B: Iterations> ConcatIterations<A, B> {
     #[inline]
     fn parts(&self, len: usize) -> (usize, usize) {
         match len.min(self.0.remaining()) {
-            0 if len == 0 => (0, 0),
+            0 if len == 0 || self.0.is_open() => (0, 0),
             0 => (0, len.min(self.1.remaining())),
             of_first if A::IS_EXACT && B::IS_EXACT => {
                 (of_first, (len - of_first).min(self.1.remaining()))
@@ -126,11 +126,12 @@ impl<A: Iterations, B: Iterations<Item = A::Item>> Iterations for ConcatIteratio
     const IS_EXACT: bool = A::IS_EXACT && B::IS_EXACT;
     const IS_ORDERED: bool = A::IS_ORDERED && B::IS_ORDERED;
 
-    /// The second iterations are asked only when the first are over, unless both are exact: the answer may take an item
-    /// of an iterator, and wait for it.
+    /// The second iterations are asked only when none of the first are left for this part or others, unless both are
+    /// exact: the answer may take an item of an iterator, and wait for it.
     #[inline]
     fn remaining(&self) -> usize {
         match self.0.remaining() {
+            0 if self.0.is_open() => 0,
             0 => self.1.remaining(),
             len if Self::IS_EXACT => len.saturating_add(self.1.remaining()),
             len => len,
@@ -142,9 +143,8 @@ impl<A: Iterations, B: Iterations<Item = A::Item>> Iterations for ConcatIteratio
         self.0.may_end_early() || self.1.may_end_early()
     }
 
-    fn has_given_up(&self) -> bool {
-        let (first, second) = (self.0.has_given_up(), self.1.has_given_up());
-        first || second
+    fn is_open(&self) -> bool {
+        self.0.is_open() || self.1.is_open()
     }
 
     fn split_at(self, index: usize) -> (Self, Self) {

@@ -127,8 +127,8 @@ where
         (part(front, self.value), part(back, None))
     }
 
-    fn has_given_up(&self) -> bool {
-        self.iterations.has_given_up()
+    fn is_open(&self) -> bool {
+        self.iterations.is_open()
     }
 
     #[inline]

@@ -127,8 +127,8 @@ impl<I: Iterations> Iterations for CountedIterations<'_, I> {
         (part(front, self.count), part(back, Count::new(progress)))
     }
 
-    fn has_given_up(&self) -> bool {
-        self.iterations.has_given_up()
+    fn is_open(&self) -> bool {
+        self.iterations.is_open()
     }
 
     #[inline]

@@ -104,8 +104,8 @@ impl<I: Iterations> Iterations for UntilIterations<'_, I> {
         (part(front, self.has_told), part(back, false))
     }
 
-    fn has_given_up(&self) -> bool {
-        self.iterations.has_given_up()
+    fn is_open(&self) -> bool {
+        !self.cancel.is_known() && self.iterations.is_open()
     }
 
     #[inline]

@@ -334,6 +334,63 @@ fn a_search_over_an_iterator_ends() {
     drop(send);
 }
 
+/// Each part of the loop ends after an item or two, and the item comes late.
+#[test]
+#[cfg_attr(miri, ignore = "it takes too long")]
+fn a_search_ends_after_many_parts() {
+    let pool = common::pool(2);
+    let items = (0..2000_u64).inspect(|_| busy(Duration::from_micros(200)));
+    let looked = AtomicUsize::new(0);
+    let found = pool.run(|mut w| {
+        w.par(bridge(items)).find_first(|n| {
+            looked.fetch_add(1, Relaxed);
+            busy(Duration::from_micros(100));
+            *n == 150
+        })
+    });
+    assert_eq!(found, Some(150));
+    assert!(looked.into_inner() < 1000);
+}
+
+/// The body of the range waits for that of the iterator's first item.
+#[test]
+fn a_body_of_a_range_does_not_hold_up_an_iterator_behind_it() {
+    let pool = common::pool(2);
+    for _ in 0..rounds(20) {
+        let is_there = AtomicBool::new(false);
+        pool.run(|mut w| {
+            w.par(0..1).chain(bridge(1..3)).for_each(|n| match n {
+                0 => common::wait_for(&is_there),
+                _ => is_there.store(true, SeqCst),
+            });
+        });
+    }
+}
+
+/// While one worker waits for the iterator, the other one runs the broadcast with the last item.
+#[test]
+fn a_broadcast_may_cause_the_next_item() {
+    common::abort_if_it_hangs("a broadcast during a loop", || {
+        let pool = common::pool(2);
+        for _ in 0..rounds(10) {
+            let (send, receive) = channel();
+            (0..3).for_each(|n| send.send(n).unwrap());
+            std::thread::scope(|outside| {
+                outside.spawn(|| {
+                    std::thread::sleep(Duration::from_millis(5));
+                    let send = std::sync::Mutex::new(Some(send));
+                    pool.broadcast(|_| {
+                        let send = send.lock().unwrap().take();
+                        send.into_iter().for_each(|send| send.send(3).unwrap());
+                    });
+                });
+                let sum: u64 = pool.run(|mut w| w.par(bridge(receive)).sum());
+                assert_eq!(sum, 6);
+            });
+        }
+    });
+}
+
 /// One item matches, and all parts of the loop end soon.
 #[test]
 fn a_search_over_an_iterator_ends_for_all_parts() {

@@ -228,8 +228,8 @@ impl<'w, S: Scheduler> Me<'w, S> {
         self.core().yields.get()
     }
 
-    /// Calls `spawn`, which spawns a part of a loop, for the case that a worker looks for work. No other task waits for
-    /// such a part.
+    /// Calls `spawn`, which spawns a part of a loop over an iterator, for the case that a worker looks for work. As long as
+    /// it has not begun, such a part has no items, so no iterator waits for it.
     pub(crate) fn spawn_spare_part(self, spawn: impl FnOnce()) {
         let slot = self.stack().top();
         spawn();
