@@ -199,7 +199,7 @@ pub trait ParBridge: IntoIterator<Item: Send, IntoIter: Send> + Sized {
     /// work. The loop ends when the iterator has ended. An end that needs no more items, such as
     /// [`any`](Par::any), still waits until the iterator returns its next item.
     ///
-    /// Each item costs some 80 ns, or some microseconds while other tasks or calls wait for a worker, so the rest of the chain
+    /// Each item costs some 100 ns, or some microseconds while other tasks or calls wait for a worker, so the rest of the chain
     /// should take longer. If the items are there already, collect
     /// a `Vec` first, and call [`into_par`](IntoParallel::into_par).
     ///
