@@ -74,6 +74,7 @@ impl<I: Iterator> Bridged<I> {
     /// Takes an item. Returns `None` if there are no more, or if another part is waiting for one.
     fn take(&self) -> Option<I::Item> {
         match self.is_fast.get() && !must_hand_off() {
+            _ if self.has_ended.get() => None,
             true => self.take_now(),
             false => blocking(|| self.take_now()),
         }
@@ -121,10 +122,17 @@ impl<I: Iterator<Item: Send> + Send> Iterations for Bridged<I> {
 
     /// Takes an item, unless the part has one.
     fn remaining(&self) -> usize {
-        let next = self.next.take().or_else(|| self.take());
-        let remaining = usize::from(next.is_some());
+        if self.own() == 0 {
+            self.next.set(self.take());
+        }
+        self.own()
+    }
+
+    fn own(&self) -> usize {
+        let next = self.next.take();
+        let own = usize::from(next.is_some());
         self.next.set(next);
-        remaining
+        own
     }
 
     fn is_open(&self) -> bool {

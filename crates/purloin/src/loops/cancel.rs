@@ -20,6 +20,13 @@ impl<I> UntilCancelled<I> {
     pub(crate) fn new(iterations: I, flag: CancelFlag) -> Self {
         UntilCancelled { iterations, flag }
     }
+
+    #[inline]
+    fn is_over(&self) -> bool {
+        // SAFETY: whoever has called `new` keeps the flag valid until the loop has ended, and this part
+        // belongs to the loop.
+        unsafe { self.flag.is_set() }
+    }
 }
 
 impl<I: Iterations> Iterations for UntilCancelled<I> {
@@ -38,9 +45,7 @@ impl<I: Iterations> Iterations for UntilCancelled<I> {
 
     #[inline]
     fn remaining(&self) -> usize {
-        // SAFETY: whoever has called `new` keeps the flag valid until the loop has ended, and this part
-        // belongs to the loop.
-        match unsafe { self.flag.is_set() } {
+        match self.is_over() {
             false => self.iterations.remaining(),
             true => 0,
         }
@@ -53,9 +58,16 @@ impl<I: Iterations> Iterations for UntilCancelled<I> {
         (Self::new(front, flag), Self::new(back, flag))
     }
 
+    #[inline]
+    fn own(&self) -> usize {
+        match self.is_over() {
+            false => self.iterations.own(),
+            true => 0,
+        }
+    }
+
     fn is_open(&self) -> bool {
-        // SAFETY: as above.
-        !unsafe { self.flag.is_set() } && self.iterations.is_open()
+        !self.is_over() && self.iterations.is_open()
     }
 
     #[inline]

@@ -28,6 +28,15 @@ struct Ranked<'f, I> {
     found: &'f AtomicU64,
 }
 
+impl<I: Iterations> Ranked<'_, I> {
+    /// Returns whether the part cannot find the first item any more.
+    #[inline]
+    fn is_over(&self) -> bool {
+        let found = self.found.load(Ordering::Relaxed);
+        self.low > found || !I::IS_ORDERED && found < u64::MAX
+    }
+}
+
 impl<I: Iterations> Iterations for Ranked<'_, I> {
     type Item = (u64, I::Item);
     type Strip<'s>
@@ -44,8 +53,7 @@ impl<I: Iterations> Iterations for Ranked<'_, I> {
 
     #[inline]
     fn remaining(&self) -> usize {
-        let found = self.found.load(Ordering::Relaxed);
-        match self.low > found || !I::IS_ORDERED && found < u64::MAX {
+        match self.is_over() {
             true => 0,
             false => self.iterations.remaining(),
         }
@@ -68,8 +76,16 @@ impl<I: Iterations> Iterations for Ranked<'_, I> {
         (part(front, low, middle), part(back, middle, high))
     }
 
+    #[inline]
+    fn own(&self) -> usize {
+        match self.is_over() {
+            true => 0,
+            false => self.iterations.own(),
+        }
+    }
+
     fn is_open(&self) -> bool {
-        self.found.load(Ordering::Relaxed) == u64::MAX && self.iterations.is_open()
+        !self.is_over() && self.iterations.is_open()
     }
 
     #[inline]

@@ -32,7 +32,7 @@ pub trait Iterations: Sized + Send {
     const IS_EXACT: bool = false;
 
     /// Whether the items of the front of a split come before those of the back. If not, `remaining` may have to
-    /// wait for an item.
+    /// wait for an item. Iterations that contain others have the order of these.
     #[doc(hidden)]
     const IS_ORDERED: bool = true;
 
@@ -56,6 +56,15 @@ pub trait Iterations: Sized + Send {
     /// If the number is inexact, so is the place, but the front is not empty if `index` is at least
     /// 1.
     fn split_at(self, index: usize) -> (Self, Self);
+
+    /// Returns how many of the [remaining](Self::remaining) iterations are there already. Unlike that method, this one
+    /// never waits for an item. The methods that split off a part or a strip do not, either: only these iterations
+    /// count for them.
+    #[doc(hidden)]
+    #[inline]
+    fn own(&self) -> usize {
+        self.remaining()
+    }
 
     /// Returns whether there may be iterations besides the [remaining](Self::remaining) ones. Then a further part may get
     /// some; and if none are remaining, another part has them at present. Called only if the iterations have no

@@ -15,7 +15,8 @@
 //! - A part that finds the iterator taken ends only if another part is free. The part that has the iterator is: it asks
 //!   for one item at a time, and runs nothing meanwhile. If there is no free part any more, the part asks again.
 //!
-//! A `chain` may also have iterations that are not shared. These are split for thieves that ask, too.
+//! A `chain` may also have iterations that are not shared. These are split for thieves that ask, and a part asks an
+//! iterator only when it has run its [own](Iterations::own) iterations.
 //!
 //! A spawned part lies on its worker's task stack. The worker must know it from other tasks there: these could be what
 //! the iterator waits for ([`must_hand_off`](crate::pool::must_hand_off)).
@@ -93,11 +94,11 @@ impl<A, N, F, C> Parts<A, N, F, C> {
     {
         let part = self.shared.begin_part();
         let in_scope = enter_scope(self.scope);
-        let spares = thread.keep_spare_parts();
+        let forgotten = thread.forget_spare_parts();
         let mut pace = Pace::start();
         let mut sum = None;
         loop {
-            let len = rest.remaining();
+            let mut len = rest.remaining();
             if self.shared.is_over() {
                 drop(rest);
                 break;
@@ -112,18 +113,18 @@ impl<A, N, F, C> Parts<A, N, F, C> {
                 break;
             }
             let is_last = self.free.fetch_sub(1, Ordering::Relaxed) == 1;
-            let mut w = Token::at_top(thread);
-            let given = match is_last {
-                true => len.div_ceil(2),
-                false if len > 1 => w.split_hint(len),
+            let given = match len > 1 {
+                true => Token::at_top(thread).split_hint(len),
                 false => 0,
             };
-            if len > 1 && given > 0 && (is_last || pace.may_split(len)) {
+            if given > 0 && pace.may_split(len) {
                 let (mine, theirs) = rest.split_at(pace.keep(len, given));
                 rest = mine;
+                len = rest.own();
                 self.free.fetch_add(1, Ordering::Relaxed);
                 scope.spawn(move |w| self.run(w.thread(), scope, theirs));
             } else if is_last && rest.is_open() {
+                // All items that are there stay here: an iterator could wait for them.
                 let (mine, theirs) = rest.split_at(len);
                 rest = mine;
                 self.free.fetch_add(1, Ordering::Relaxed);
@@ -157,7 +158,7 @@ impl<A, N, F, C> Parts<A, N, F, C> {
         if let Some(sum) = sum {
             self.add(sum);
         }
-        drop(spares);
+        drop(forgotten);
         drop(in_scope);
         part.end();
     }

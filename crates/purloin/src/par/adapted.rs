@@ -281,6 +281,11 @@ impl<I: Iterations, A: Adaptor<I::Item>> Iterations for AdaptedIterations<'_, I,
         (with_adaptor(front), with_adaptor(back))
     }
 
+    #[inline]
+    fn own(&self) -> usize {
+        self.iterations.own()
+    }
+
     fn is_open(&self) -> bool {
         self.iterations.is_open()
     }

@@ -105,14 +105,8 @@ impl<A: Iterations, B: Iterations> ConcatIterations<A, B> {
     /// caller has seen, after a `while_some` or in a cancelled scope.
     #[inline]
     fn parts(&self, len: usize) -> (usize, usize) {
-        match len.min(self.0.remaining()) {
-            0 if len == 0 || self.0.is_open() => (0, 0),
-            0 => (0, len.min(self.1.remaining())),
-            of_first if A::IS_EXACT && B::IS_EXACT => {
-                (of_first, (len - of_first).min(self.1.remaining()))
-            }
-            of_first => (of_first, 0),
-        }
+        let of_first = len.min(self.0.own());
+        (of_first, (len - of_first).min(self.1.own()))
     }
 }
 
@@ -126,16 +120,23 @@ impl<A: Iterations, B: Iterations<Item = A::Item>> Iterations for ConcatIteratio
     const IS_EXACT: bool = A::IS_EXACT && B::IS_EXACT;
     const IS_ORDERED: bool = A::IS_ORDERED && B::IS_ORDERED;
 
-    /// The second iterations are asked only when none of the first are left for this part or others, unless both are
-    /// exact: the answer may take an item of an iterator, and wait for it.
+    /// A part runs what it has before it asks an iterator. It asks that of the second iterations only when that of the
+    /// first has ended.
     #[inline]
     fn remaining(&self) -> usize {
-        match self.0.remaining() {
-            0 if self.0.is_open() => 0,
-            0 => self.1.remaining(),
-            len if Self::IS_EXACT => len.saturating_add(self.1.remaining()),
+        match self.own() {
+            0 if !Self::IS_ORDERED => match self.0.remaining() {
+                0 if self.0.is_open() => 0,
+                0 => self.1.remaining(),
+                len => len,
+            },
             len => len,
         }
+    }
+
+    #[inline]
+    fn own(&self) -> usize {
+        self.0.own().saturating_add(self.1.own())
     }
 
     #[inline]

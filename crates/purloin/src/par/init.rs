@@ -127,6 +127,11 @@ where
         (part(front, self.value), part(back, None))
     }
 
+    #[inline]
+    fn own(&self) -> usize {
+        self.iterations.own()
+    }
+
     fn is_open(&self) -> bool {
         self.iterations.is_open()
     }

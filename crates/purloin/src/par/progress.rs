@@ -127,6 +127,11 @@ impl<I: Iterations> Iterations for CountedIterations<'_, I> {
         (part(front, self.count), part(back, Count::new(progress)))
     }
 
+    #[inline]
+    fn own(&self) -> usize {
+        self.iterations.own()
+    }
+
     fn is_open(&self) -> bool {
         self.iterations.is_open()
     }

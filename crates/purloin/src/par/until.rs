@@ -56,6 +56,21 @@ pub struct UntilIterations<'c, I> {
 }
 
 impl<I: Iterations> UntilIterations<'_, I> {
+    /// Returns the number of iterations, from that without this adaptor.
+    fn count(&self, remaining: impl FnOnce(&I) -> usize) -> usize {
+        // The error is an iteration.
+        let error = usize::from(!self.has_told);
+        if error == 0 || !I::IS_ORDERED && self.cancel.is_known() {
+            // The answer of an iterator would be an item.
+            return error;
+        }
+        match remaining(&self.iterations) {
+            0 => 0,
+            _ if self.cancel.is_cancelled() => error,
+            remaining => remaining,
+        }
+    }
+
     /// Returns how many of `len` iterations run, and whether an error follows.
     fn plan(&mut self, len: usize) -> (usize, bool) {
         match len > 0 && self.cancel.is_known() {
@@ -80,17 +95,11 @@ impl<I: Iterations> Iterations for UntilIterations<'_, I> {
     }
 
     fn remaining(&self) -> usize {
-        // The error is an iteration.
-        let error = usize::from(!self.has_told);
-        if error == 0 || !I::IS_ORDERED && self.cancel.is_known() {
-            // The answer of an iterator would be an item.
-            return error;
-        }
-        match self.iterations.remaining() {
-            0 => 0,
-            _ if self.cancel.is_cancelled() => error,
-            remaining => remaining,
-        }
+        self.count(I::remaining)
+    }
+
+    fn own(&self) -> usize {
+        self.count(I::own)
     }
 
     fn split_at(self, index: usize) -> (Self, Self) {

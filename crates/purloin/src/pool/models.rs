@@ -39,7 +39,10 @@ fn check(
                 .spare_workers(spares)
                 .rescue_calls(false)
                 .stack_size(STACK_SIZE);
-            program(&pool.build().unwrap());
+            let pool = pool.build().unwrap();
+            program(&pool);
+            // No worker waits any more.
+            assert!(pool.shared.sleep.all_handoffs_have_ended());
         });
         outside.unwrap().join().unwrap();
     });
@@ -175,6 +178,30 @@ fn a_blocked_worker_leapfrogs() {
             )
         });
         assert_eq!(meeting.came(), 2);
+    });
+}
+
+/// The owner of a stolen task has handed off its processor, perhaps, when it takes a task of its thief. It has the
+/// processor back before it runs the task.
+#[test]
+fn a_worker_that_leapfrogs_has_its_processor_back() {
+    check(2, 1, 0, |pool| {
+        let [begun, meeting, looked] = [(); 3].map(|()| Meeting::new());
+        let meet = || {
+            meeting.of(2);
+            assert!(pool.shared.sleep.all_handoffs_have_ended());
+            looked.of(2);
+        };
+        pool.run(|mut w| {
+            w.join(
+                |_| begun.of(2),
+                |mut w| {
+                    begun.of(2);
+                    w.join(|_| meet(), |_| meet());
+                },
+            )
+        });
+        assert_eq!(looked.came(), 2);
     });
 }
 

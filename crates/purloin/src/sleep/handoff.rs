@@ -217,6 +217,15 @@ impl Sleep {
         processors.balance == 0 && processors.reserve.len() == reserve && list.is_empty()
     }
 
+    /// Returns whether all handoffs have ended: the workers outside of the reserve are those with a processor.
+    #[cfg(all(loom, test))]
+    pub(crate) fn all_handoffs_have_ended(&self) -> bool {
+        let processors = &self.lock().processors;
+        let without = processors.reserve.len() + processors.set_aside.len();
+        let with = processors.has_thread.len() - without;
+        with as isize == processors.workers as isize + processors.balance
+    }
+
     /// Returns the number of spare workers that have a thread.
     pub(crate) fn spares(&self) -> usize {
         let Processors {

@@ -367,6 +367,96 @@ fn a_body_of_a_range_does_not_hold_up_an_iterator_behind_it() {
     }
 }
 
+/// An iterator that is taken by another part makes no part lose its other items.
+#[test]
+#[cfg_attr(miri, ignore = "it takes too long")]
+fn chains_with_slow_iterators_lose_no_items() {
+    let slow =
+        |items: std::ops::Range<u64>| bridge(items.inspect(|_| busy(Duration::from_micros(50))));
+    for workers in [1, 2, 4] {
+        let pool = common::pool(workers);
+        for _ in 0..rounds(10) {
+            let sums = pool.run(|mut w| {
+                [
+                    w.par(slow(0..50)).chain(50..1000).sum::<u64>(),
+                    w.par(0..500).chain(slow(500..550)).chain(550..1000).sum(),
+                    w.par(slow(0..50))
+                        .chain(slow(50..100))
+                        .chain(100..1000)
+                        .sum(),
+                    w.par(0..900)
+                        .chain((900..950).par_bridge().chain(950..1000))
+                        .sum(),
+                ]
+            });
+            assert_eq!(sums, [999 * 1000 / 2; 4]);
+        }
+    }
+}
+
+/// The iterator gets its items from the bodies over the range, and no other worker can run these.
+#[test]
+fn a_worker_without_help_runs_its_range_before_it_asks_an_iterator() {
+    let run = |chained: &dyn Fn(Receiver<u64>, &(dyn Fn(u64) + Sync))| {
+        let (send, receive) = channel();
+        let seen = AtomicUsize::new(0);
+        chained(receive, &|n| {
+            seen.fetch_add(1, Relaxed);
+            if n < 3 {
+                send.send(n + 10).unwrap();
+            }
+        });
+        seen.into_inner()
+    };
+    let items = |receive: Receiver<u64>| bridge(receive.into_iter().take(3));
+    let pool = Pool::builder().workers(1).spare_workers(0).build().unwrap();
+    let channels = common::pool_with(purloin_schedulers::Channel::default(), 1);
+    common::abort_if_it_hangs("a chain on one worker", move || {
+        assert_eq!(
+            run(&|receive, body| Serial
+                .par(0..3)
+                .chain(receive.into_iter().take(3).par_bridge().chain(20..22))
+                .for_each(body)),
+            8
+        );
+        assert_eq!(
+            run(&|receive, body| pool.run(|mut w| w.par(0..3).chain(items(receive)).for_each(body))),
+            6
+        );
+        assert_eq!(
+            run(&|receive, body| channels
+                .run(|mut w| w.par(0..3).chain(items(receive)).for_each(body))),
+            6
+        );
+        let all = |receive, body: &(dyn Fn(u64) + Sync)| {
+            pool.run(|mut w| w.par(items(receive)).chain(0..3).for_each(body));
+        };
+        assert_eq!(run(&all), 6);
+    });
+}
+
+/// The body of the first item waits for that of the second, which lies in a spare part of the outer loop.
+#[test]
+fn an_inner_iterator_may_wait_for_a_body_of_the_outer_loop() {
+    common::abort_if_it_hangs("an inner loop", || {
+        let pool = common::pool(1);
+        for _ in 0..rounds(50) {
+            let (send, receive) = channel();
+            let receive = std::sync::Mutex::new(Some(receive));
+            send.send(0).unwrap();
+            pool.run(|mut w| {
+                w.par(bridge(0..2)).for_each(|n| match n {
+                    0 => {
+                        let receive: Receiver<u64> = receive.lock().unwrap().take().unwrap();
+                        assert_eq!(receive.into_iter().take(2).par_bridge().sum::<u64>(), 7);
+                    }
+                    _ => send.send(7).unwrap(),
+                });
+            });
+        }
+    });
+}
+
 /// While one worker waits for the iterator, the other one runs the broadcast with the last item.
 #[test]
 fn a_broadcast_may_cause_the_next_item() {

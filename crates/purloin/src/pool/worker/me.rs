@@ -244,17 +244,18 @@ impl<'w, S: Scheduler> Me<'w, S> {
         slots.set(now);
     }
 
-    /// Returns a guard. When it is dropped, the worker knows the spare parts that it knows now.
-    pub(crate) fn keep_spare_parts(self) -> impl Drop + use<'w, S> {
-        struct Kept<'w, S: Scheduler>(Me<'w, S>, (usize, usize));
+    /// Lets the worker forget the spare parts on its stack until the guard is dropped. For a part of a loop: the iterator
+    /// of an inner loop may wait for a spare part of an outer one.
+    pub(crate) fn forget_spare_parts(self) -> impl Drop + use<'w, S> {
+        struct Forgotten<'w, S: Scheduler>(Me<'w, S>, (usize, usize));
 
-        impl<S: Scheduler> Drop for Kept<'_, S> {
+        impl<S: Scheduler> Drop for Forgotten<'_, S> {
             fn drop(&mut self) {
                 self.0.core().spare_parts.set(self.1);
             }
         }
 
-        Kept(self, self.core().spare_parts.get())
+        Forgotten(self, self.core().spare_parts.take())
     }
 
     /// Returns, as a hint, whether the worker has a task that is not stolen, apart from spare parts.
