@@ -248,21 +248,25 @@ fn long_bodies_run_in_parallel_behind_short_ones() {
     assert!(most.into_inner() >= 2);
 }
 
+type Chained<'c> = dyn Fn(Receiver<u64>, &(dyn Fn(u64) + Sync)) + 'c;
+
+/// Runs a chain over a receiver, which gets 10, 11 and 12 from the bodies of 0, 1 and 2. Returns the number of items.
+fn items_of(chained: &Chained<'_>) -> usize {
+    let (send, receive) = channel();
+    let seen = AtomicUsize::new(0);
+    chained(receive, &|n| {
+        seen.fetch_add(1, Relaxed);
+        if n < 3 {
+            send.send(n + 10).unwrap();
+        }
+    });
+    seen.into_inner()
+}
+
 /// The iterator behind the range waits for what the bodies over the range do.
 #[test]
 fn a_chain_does_not_ask_an_iterator_before_its_time() {
-    type Chained<'c> = dyn Fn(Receiver<u64>, &(dyn Fn(u64) + Sync)) + 'c;
-    let run = |chained: &Chained<'_>| {
-        let (send, receive) = channel();
-        let seen = AtomicUsize::new(0);
-        chained(receive, &|n| {
-            seen.fetch_add(1, Relaxed);
-            if n < 3 {
-                send.send(n + 10).unwrap();
-            }
-        });
-        assert_eq!(seen.into_inner(), 6);
-    };
+    let run = |chained: &Chained<'_>| assert_eq!(items_of(chained), 6);
     run(&|receive, body| {
         let mut w = Serial;
         let items = w.par(0..3).chain(bridge(receive.into_iter().take(3)));
@@ -397,41 +401,32 @@ fn chains_with_slow_iterators_lose_no_items() {
 /// The iterator gets its items from the bodies over the range, and no other worker can run these.
 #[test]
 fn a_worker_without_help_runs_its_range_before_it_asks_an_iterator() {
-    let run = |chained: &dyn Fn(Receiver<u64>, &(dyn Fn(u64) + Sync))| {
-        let (send, receive) = channel();
-        let seen = AtomicUsize::new(0);
-        chained(receive, &|n| {
-            seen.fetch_add(1, Relaxed);
-            if n < 3 {
-                send.send(n + 10).unwrap();
-            }
-        });
-        seen.into_inner()
-    };
     let items = |receive: Receiver<u64>| bridge(receive.into_iter().take(3));
     let pool = Pool::builder().workers(1).spare_workers(0).build().unwrap();
     let channels = common::pool_with(purloin_schedulers::Channel::default(), 1);
     common::abort_if_it_hangs("a chain on one worker", move || {
         assert_eq!(
-            run(&|receive, body| Serial
+            items_of(&|receive, body| Serial
                 .par(0..3)
                 .chain(receive.into_iter().take(3).par_bridge().chain(20..22))
                 .for_each(body)),
             8
         );
         assert_eq!(
-            run(&|receive, body| pool.run(|mut w| w.par(0..3).chain(items(receive)).for_each(body))),
+            items_of(
+                &|receive, body| pool.run(|mut w| w.par(0..3).chain(items(receive)).for_each(body))
+            ),
             6
         );
         assert_eq!(
-            run(&|receive, body| channels
+            items_of(&|receive, body| channels
                 .run(|mut w| w.par(0..3).chain(items(receive)).for_each(body))),
             6
         );
         let all = |receive, body: &(dyn Fn(u64) + Sync)| {
             pool.run(|mut w| w.par(items(receive)).chain(0..3).for_each(body));
         };
-        assert_eq!(run(&all), 6);
+        assert_eq!(items_of(&all), 6);
     });
 }
 
