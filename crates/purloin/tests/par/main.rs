@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod bridge_searches;
 mod bridges;
 mod cancel;
 mod chains;
