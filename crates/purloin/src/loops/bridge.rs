@@ -22,7 +22,7 @@ use std::sync::{Arc, TryLockError};
 use super::{IntoIterations, Iterations};
 use crate::pool::{blocking, must_hand_off};
 use crate::stats::clock::ticks;
-use crate::sync::plain::{Mutex, MutexGuard};
+use crate::sync::plain::{AtomicBool, Mutex, MutexGuard, Ordering};
 use crate::sync::spin_loop;
 
 /// An iterator is fast if it has the next item within this time, and a part waits this long for the lock: some
@@ -45,36 +45,42 @@ pub fn bridge<I>(iterator: I) -> Bridged<I::IntoIter>
 where
     I: IntoIterator<Item: Send, IntoIter: Send>,
 {
-    let iterator = Arc::new(Mutex::new(Some(iterator.into_iter())));
-    Bridged::part(iterator)
+    Bridged::part(Arc::new(Source {
+        iterator: Mutex::new(Some(iterator.into_iter())),
+        has_ended: AtomicBool::new(false),
+    }))
 }
 
 /// The items of an iterator, from [`bridge`].
 pub struct Bridged<I: Iterator> {
-    /// The iterator, until it has ended.
-    iterator: Arc<Mutex<Option<I>>>,
+    source: Arc<Source<I>>,
     /// The item for the next iteration.
     next: Cell<Option<I::Item>>,
     /// Whether the last item came at once.
     is_fast: Cell<bool>,
-    /// Whether the part knows that the iterator has ended.
-    has_ended: Cell<bool>,
+}
+
+/// What all parts share.
+struct Source<I> {
+    /// The iterator, until it has ended.
+    iterator: Mutex<Option<I>>,
+    /// Whether it has ended or panicked. Relaxed: a part that misses it asks once more.
+    has_ended: AtomicBool,
 }
 
 impl<I: Iterator> Bridged<I> {
-    fn part(iterator: Arc<Mutex<Option<I>>>) -> Self {
+    fn part(source: Arc<Source<I>>) -> Self {
         Bridged {
-            iterator,
+            source,
             next: Cell::new(None),
             is_fast: Cell::new(false),
-            has_ended: Cell::new(false),
         }
     }
 
     /// Takes an item. Returns `None` if there are no more, or if another part is waiting for one.
     fn take(&self) -> Option<I::Item> {
         match self.is_fast.get() && !must_hand_off() {
-            _ if self.has_ended.get() => None,
+            _ if self.has_ended() => None,
             true => self.take_now(),
             false => blocking(|| self.take_now()),
         }
@@ -86,7 +92,7 @@ impl<I: Iterator> Bridged<I> {
         let item = iterator.as_mut().and_then(Iterator::next);
         self.is_fast.set(ticks().wrapping_sub(start) < FAST);
         if item.is_none() {
-            self.has_ended.set(true);
+            self.source.has_ended.store(true, Ordering::Relaxed);
             // Its destructor is the program's, and may take its time.
             let ended = iterator.take();
             drop(iterator);
@@ -95,13 +101,17 @@ impl<I: Iterator> Bridged<I> {
         item
     }
 
+    fn has_ended(&self) -> bool {
+        self.source.has_ended.load(Ordering::Relaxed)
+    }
+
     /// Returns `None` if another part holds the lock, or if the iterator has panicked.
     fn lock(&self, start: u64) -> Option<MutexGuard<'_, Option<I>>> {
         loop {
-            match self.iterator.try_lock() {
+            match self.source.iterator.try_lock() {
                 Ok(iterator) => return Some(iterator),
                 Err(TryLockError::Poisoned(_)) => {
-                    self.has_ended.set(true);
+                    self.source.has_ended.store(true, Ordering::Relaxed);
                     return None;
                 }
                 Err(TryLockError::WouldBlock) if ticks().wrapping_sub(start) > FAST => return None,
@@ -136,11 +146,11 @@ impl<I: Iterator<Item: Send> + Send> Iterations for Bridged<I> {
     }
 
     fn is_open(&self) -> bool {
-        !self.has_ended.get()
+        !self.has_ended()
     }
 
     fn split_at(self, _: usize) -> (Self, Self) {
-        let back = Bridged::part(Arc::clone(&self.iterator));
+        let back = Bridged::part(Arc::clone(&self.source));
         (self, back)
     }
 

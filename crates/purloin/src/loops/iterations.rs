@@ -67,7 +67,7 @@ pub trait Iterations: Sized + Send {
     }
 
     /// Returns whether there may be iterations besides the [remaining](Self::remaining) ones. Then a further part may get
-    /// some; and if none are remaining, another part has them at present. Called only if the iterations have no
+    /// some; and if none are remaining, another part has them at present. Always false if they have an
     /// [order](Self::IS_ORDERED).
     #[doc(hidden)]
     #[inline]

@@ -418,7 +418,7 @@ where
     } else {
         let (front, back) = rest.split_at(len / 2);
         // A front that is the whole, because its number is inexact, is a single piece.
-        let piece = if back.remaining() == 0 { len } else { piece };
+        let piece = if back.own() == 0 { len } else { piece };
         let (front, back) = w.join(
             move |w| halve::<W, _, _, _, _, _>(w, front, piece, shared),
             move |w| halve::<W, _, _, _, _, _>(w, back, piece, shared),

@@ -18,15 +18,15 @@
 //! A `chain` may also have iterations that are not shared. These are split for thieves that ask, and a part asks an
 //! iterator only when it has run its [own](Iterations::own) iterations.
 //!
-//! A spawned part lies on its worker's task stack. The worker must know it from other tasks there: these could be what
-//! the iterator waits for ([`must_hand_off`](crate::pool::must_hand_off)).
+//! A spawned part lies on its worker's task stack. When the worker asks the iterator, it must know that part from other
+//! tasks there: these could be what the iterator waits for ([`must_hand_off`](crate::pool::must_hand_off)).
 
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 
 use super::{Iterations, Loop, Pace, run_block};
 use crate::cancel::CancelFlag;
-use crate::pool::{Me, enter_scope};
+use crate::pool::{Me, SpareParts, enter_scope};
 use crate::runtime::{Token, finish};
 use crate::scheduler::Scheduler;
 use crate::scope::Scope;
@@ -94,11 +94,11 @@ impl<A, N, F, C> Parts<A, N, F, C> {
     {
         let part = self.shared.begin_part();
         let in_scope = enter_scope(self.scope);
-        let forgotten = thread.forget_spare_parts();
+        let mut spares = SpareParts::default();
         let mut pace = Pace::start();
         let mut sum = None;
         loop {
-            let mut len = rest.remaining();
+            let mut len = thread.beside_spare_parts(spares, || rest.remaining());
             if self.shared.is_over() {
                 drop(rest);
                 break;
@@ -122,13 +122,14 @@ impl<A, N, F, C> Parts<A, N, F, C> {
                 rest = mine;
                 len = rest.own();
                 self.free.fetch_add(1, Ordering::Relaxed);
+                spares = SpareParts::default();
                 scope.spawn(move |w| self.run(w.thread(), scope, theirs));
             } else if is_last && rest.is_open() {
                 // All items that are there stay here: an iterator could wait for them.
                 let (mine, theirs) = rest.split_at(len);
                 rest = mine;
                 self.free.fetch_add(1, Ordering::Relaxed);
-                thread.spawn_spare_part(|| {
+                thread.spawn_spare_part(&mut spares, || {
                     scope.spawn(move |w| self.run(w.thread(), scope, theirs));
                 });
             }
@@ -158,7 +159,6 @@ impl<A, N, F, C> Parts<A, N, F, C> {
         if let Some(sum) = sum {
             self.add(sum);
         }
-        drop(forgotten);
         drop(in_scope);
         part.end();
     }

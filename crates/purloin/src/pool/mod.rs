@@ -50,6 +50,7 @@ pub(crate) use worker::current::{
 };
 pub use worker::idle::Search;
 pub(crate) use worker::lineage::Lineage;
+pub(crate) use worker::me::SpareParts;
 pub use worker::row::Row;
 pub use worker::{Me, Remote};
 

@@ -366,7 +366,7 @@ fn a_worker_without_help_runs_its_range_before_it_asks_an_iterator() {
 fn an_inner_iterator_may_wait_for_a_body_of_the_outer_loop() {
     common::abort_if_it_hangs("an inner loop", || {
         let pool = common::pool(1);
-        for _ in 0..rounds(50) {
+        for round in 0..rounds(50) {
             let (send, receive) = channel();
             let receive = std::sync::Mutex::new(Some(receive));
             send.send(0).unwrap();
@@ -374,7 +374,12 @@ fn an_inner_iterator_may_wait_for_a_body_of_the_outer_loop() {
                 w.par(bridge(0..2)).for_each(|n| match n {
                     0 => {
                         let receive: Receiver<u64> = receive.lock().unwrap().take().unwrap();
-                        assert_eq!(receive.into_iter().take(2).par_bridge().sum::<u64>(), 7);
+                        let items = receive.into_iter().take(2);
+                        let sum: u64 = match round % 2 {
+                            0 => items.par_bridge().sum(),
+                            _ => Serial.par(bridge(items)).sum(),
+                        };
+                        assert_eq!(sum, 7);
                     }
                     _ => send.send(7).unwrap(),
                 });

@@ -70,8 +70,8 @@ pub(crate) struct Core<S: Scheduler> {
     pub(crate) is_first_spawn: Cell<bool>,
     /// Whether the worker runs a job within [`Pool::yield_now`].
     yields: Cell<bool>,
-    /// The addresses between which the newest [spare parts](Me::spawn_spare_part) lie on the stack.
-    spare_parts: Cell<(usize, usize)>,
+    /// The spare parts of the loop that asks its iterator.
+    spare_parts: Cell<SpareParts>,
     walk: RefCell<Box<dyn Walk>>,
     spin_time: Cell<SpinTime>,
     /// How long the worker's last successful claim took.
@@ -80,6 +80,13 @@ pub(crate) struct Core<S: Scheduler> {
     tiny_stolen: Cell<TinyTasks>,
     /// Tiny tasks for which this worker has waited in joins.
     pub(crate) tiny_awaited: Cell<TinyTasks>,
+}
+
+/// The addresses between which the newest [spare parts](Me::spawn_spare_part) of a loop lie on the stack.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct SpareParts {
+    start: usize,
+    end: usize,
 }
 
 impl<S: Scheduler> Core<S> {
@@ -95,7 +102,7 @@ impl<S: Scheduler> Core<S> {
             keeps_ticket: Cell::new(false),
             is_first_spawn: Cell::new(false),
             yields: Cell::new(false),
-            spare_parts: Cell::new((0, 0)),
+            spare_parts: Cell::default(),
             walk: RefCell::new(walk),
             spin_time: Cell::new(SpinTime::usual()),
             claim: Cell::new(Duration::ZERO),
@@ -228,40 +235,45 @@ impl<'w, S: Scheduler> Me<'w, S> {
         self.core().yields.get()
     }
 
-    /// Calls `spawn`, which spawns a part of a loop over an iterator, for the case that a worker looks for work. As long as
-    /// it has not begun, such a part has no items, so no iterator waits for it.
-    pub(crate) fn spawn_spare_part(self, spawn: impl FnOnce()) {
+    /// Calls `spawn`, which spawns a part of a loop over an iterator, for the case that a worker looks for work, and adds
+    /// it to the spare `parts`. As long as it has not begun, such a part has no items, so the iterator does not wait for
+    /// it.
+    pub(crate) fn spawn_spare_part(self, parts: &mut SpareParts, spawn: impl FnOnce()) {
         let slot = self.stack().top();
         spawn();
-        let (top, slots) = (self.stack().top(), &self.core().spare_parts);
-        let (start, end) = slots.get();
-        let now = match end == slot.addr() {
+        let (top, SpareParts { start, end }) = (self.stack().top(), *parts);
+        *parts = match end == slot.addr() {
             // Otherwise the task went to a queue, or the spawn has removed others from the stack.
-            _ if top != slot.wrapping_add(1) => (0, 0),
-            true => (start, top.addr()),
-            false => (slot.addr(), top.addr()),
+            _ if top != slot.wrapping_add(1) => SpareParts::default(),
+            true => SpareParts {
+                start,
+                end: top.addr(),
+            },
+            false => SpareParts {
+                start: slot.addr(),
+                end: top.addr(),
+            },
         };
-        slots.set(now);
     }
 
-    /// Lets the worker forget the spare parts on its stack until the guard is dropped. For a part of a loop: the iterator
-    /// of an inner loop may wait for a spare part of an outer one.
-    pub(crate) fn forget_spare_parts(self) -> impl Drop + use<'w, S> {
-        struct Forgotten<'w, S: Scheduler>(Me<'w, S>, (usize, usize));
+    /// Asks the iterator of a loop. Meanwhile the worker knows the spare `parts` of the loop.
+    pub(crate) fn beside_spare_parts<R>(self, parts: SpareParts, ask: impl FnOnce() -> R) -> R {
+        struct Known<'w, S: Scheduler>(Me<'w, S>, SpareParts);
 
-        impl<S: Scheduler> Drop for Forgotten<'_, S> {
+        impl<S: Scheduler> Drop for Known<'_, S> {
             fn drop(&mut self) {
                 self.0.core().spare_parts.set(self.1);
             }
         }
 
-        Forgotten(self, self.core().spare_parts.take())
+        let _known = Known(self, self.core().spare_parts.replace(parts));
+        ask()
     }
 
     /// Returns, as a hint, whether the worker has a task that is not stolen, apart from spare parts.
     pub(super) fn has_unstolen(self) -> bool {
         let stack = self.stack();
-        let (start, end) = self.core().spare_parts.get();
+        let SpareParts { start, end } = self.core().spare_parts.get();
         let are_spare = end == stack.top().addr() && start <= stack.bottom().addr();
         stack.has_unstolen() && !are_spare
     }
