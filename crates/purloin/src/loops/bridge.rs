@@ -60,7 +60,7 @@ pub struct Bridged<I: Iterator> {
     is_fast: Cell<bool>,
 }
 
-/// What all parts share.
+/// The iterator behind all parts of a loop.
 struct Source<I> {
     /// The iterator, until it has ended.
     iterator: Mutex<Option<I>>,

@@ -1,15 +1,15 @@
 //! Loops whose parts share their iterations: those over a [`bridge`](super::bridge()).
 //!
 //! A part of another loop becomes shorter by each split. Here, any number of parts take items from one iterator, and a
-//! part ends when another one has the iterator for long. So each part is a task of one finish. It does not wait for the
-//! part from which it was split. But its worker waits for the parts that it has spawned: over a slow
-//! iterator, two workers may leapfrog with each other once for each item. A finish has a limit for that, and further
-//! parts go to its queue (`runtime/finish.rs`).
+//! part ends when another one keeps the iterator for some time. So each part is a task of one finish, and does not wait
+//! for the part from which it was split. But its worker waits for the parts that it has spawned: over a slow iterator,
+//! two workers may leapfrog with each other once for each item. A finish limits that, and further parts go to its queue
+//! (`runtime/finish.rs`).
 //!
 //! # No body holds up the items behind it
 //!
-//! A part is **free** unless it runs bodies: a part that asks for items, or one that no worker has begun. A thief takes it
-//! and goes on with the items. There is a free part until the loop is over:
+//! A part is **free** unless it runs bodies: a part that asks for items, or one that no worker has begun. A thief takes
+//! the latter and goes on with the items. There is a free part until the loop is over:
 //!
 //! - A part that is going to run bodies, and is the last free one, first spawns another one.
 //! - A part that finds the iterator taken ends only if another part is free. The part that has the iterator is: it asks
@@ -18,8 +18,8 @@
 //! A `chain` may also have iterations that are not shared. These are split for thieves that ask, and a part asks an
 //! iterator only when it has run its [own](Iterations::own) iterations.
 //!
-//! A spawned part lies on its worker's task stack. When the worker asks the iterator, it must know that part from other
-//! tasks there: these could be what the iterator waits for ([`must_hand_off`](crate::pool::must_hand_off)).
+//! A spawned part lies on its worker's task stack. When the worker asks the iterator, it must tell that part from
+//! other tasks there, because the iterator may wait for those ([`must_hand_off`](crate::pool::must_hand_off)).
 
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
@@ -34,12 +34,12 @@ use crate::sync::plain::{AtomicUsize, Mutex, Ordering, lock};
 use crate::unwind::{catch, discard};
 use crate::worker::Worker;
 
-/// What the parts of a loop have in common.
+/// The state of a loop that its parts share.
 struct Parts<A, N, F, C> {
     shared: Loop<N, F, C>,
-    /// The scope around the loop. That of the parts' own finish is not for the bodies.
+    /// The scope around the loop, to which the bodies belong. The finish of the parts has another one.
     scope: CancelFlag,
-    /// The number of free parts. Relaxed: it orders nothing else, and each change sees the one before it.
+    /// The number of free parts. Relaxed: it orders no other memory, and each read-modify-write sees the one before it.
     free: AtomicUsize,
     /// The sum of parts that have ended.
     sum: Mutex<Option<A>>,
