@@ -68,6 +68,8 @@ mod collect;
 mod first;
 mod folds;
 mod iterations;
+#[cfg(all(loom, test))]
+mod models;
 mod owned;
 mod pace;
 mod ranges;

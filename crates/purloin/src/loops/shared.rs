@@ -30,7 +30,7 @@ use crate::pool::{Me, SpareParts, enter_scope};
 use crate::runtime::{Token, finish};
 use crate::scheduler::Scheduler;
 use crate::scope::Scope;
-use crate::sync::plain::{AtomicUsize, Mutex, Ordering, lock};
+use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 use crate::unwind::{catch, discard};
 use crate::worker::Worker;
 

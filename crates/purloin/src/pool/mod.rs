@@ -20,7 +20,7 @@ mod global;
 mod handlers;
 mod inbox;
 #[cfg(all(loom, test))]
-mod models;
+pub(crate) mod models;
 pub(crate) mod outside;
 pub(crate) mod placement;
 mod quiescence;

@@ -19,7 +19,7 @@ const STACK_SIZE: usize = 64 << 10;
 
 /// Runs `program` outside a pool, in every interleaving with at most this many preemptions. The pool is
 /// dropped at the end, and waits for its workers.
-fn check(
+pub(crate) fn check(
     workers: usize,
     spares: usize,
     preemptions: usize,
@@ -50,15 +50,15 @@ fn check(
 
 /// A point in a program at which tasks meet.
 #[derive(Clone)]
-struct Meeting(Arc<AtomicUsize>);
+pub(crate) struct Meeting(Arc<AtomicUsize>);
 
 impl Meeting {
-    fn new() -> Meeting {
+    pub(crate) fn new() -> Meeting {
         Meeting(Arc::new(AtomicUsize::new(0)))
     }
 
     /// Waits until this many tasks have come.
-    fn of(&self, tasks: usize) {
+    pub(crate) fn of(&self, tasks: usize) {
         // Relaxed: the tasks only meet.
         self.0.fetch_add(1, Ordering::Relaxed);
         while self.0.load(Ordering::Relaxed) < tasks {
@@ -66,7 +66,7 @@ impl Meeting {
         }
     }
 
-    fn came(&self) -> usize {
+    pub(crate) fn came(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 }
