@@ -96,26 +96,29 @@ impl<F, R> AwaitedCall<F, R> {
     }
 }
 
-/// Hands `f` to a worker of the pool, and waits for the result.
-pub(super) fn run_from_outside<S: Scheduler, F, R>(pool: &Shared<S>, f: F) -> R
-where
-    F: for<'t> FnOnce(Token<'t, S>) -> R + Send,
-    R: Send,
-{
+/// A closure that is called once, without its type.
+pub(super) type Once<'f, S> = &'f mut (dyn for<'t> FnMut(Token<'t, S>) + Send);
+
+/// Hands `f` to a worker of the pool, and waits until the worker has called it. Returns its panic, or that of an
+/// orphan.
+pub(super) fn run_from_outside<S: Scheduler>(
+    pool: &Shared<S>,
+    f: Once<'_, S>,
+) -> thread::Result<()> {
     let caller = current_call();
     let latch = Latch::new(1, Waiter::Outside(thread::current()));
     let call = Call::new(caller, NO_GENERATION);
     let mut call = AwaitedCall::new(f, call, current_scope(), &latch);
     let this = &raw mut call;
     let guard = AbortOnUnwind::new(PANIC_IN_WAIT);
-    // SAFETY: this thread waits below until the latch is open. `F` and `R` are `Send`.
+    // SAFETY: this thread waits below until the latch is open. `f` is `Send`.
     pool.inject_call(unsafe { AwaitedCall::job(this) }, caller);
     // SAFETY: the call lives in this frame.
     let awaited = unsafe { &raw const (*this).call };
     block(awaited, &|| latch.is_open(), &|| pool.limit_outside());
     guard.disarm();
     // SAFETY: the latch is open, and this is the only call to it.
-    unsafe { AwaitedCall::result(this) }.unwrap_or_else(|panic| resume_unwind(panic))
+    unsafe { AwaitedCall::result(this) }
 }
 
 /// Returns a job that runs `f` as a call that no thread waits for. The job counts towards `generation`, if that

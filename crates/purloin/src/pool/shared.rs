@@ -25,6 +25,7 @@ use crate::scheduler::Scheduler;
 use crate::sleep::Sleep;
 use crate::sync::plain::{AtomicU64, Mutex, MutexGuard, OnceLock, lock};
 use crate::sync::{Ordering, fence, thread};
+use crate::unwind::discard;
 use crate::victim::Selection;
 
 /// A number that no pool has.
@@ -90,17 +91,32 @@ impl<S: Scheduler> Drop for Shared<S> {
 }
 
 impl<S: Scheduler> Shared<S> {
-    /// Implements [`Pool::run`].
+    /// Implements [`Pool::run`]. Only this small part is compiled once for each `f`.
     pub(crate) fn run<F, R>(&self, f: F) -> R
     where
         F: for<'t> FnOnce(Token<'t, S>) -> R + Send,
         R: Send,
     {
+        let (mut f, mut result) = (Some(f), None);
+        let ran = self.run_once(&mut |token| {
+            let f = f.take().expect("a call runs once");
+            result = Some(f(token));
+        });
+        match ran {
+            Ok(()) => result.expect("the call has left a result"),
+            Err(panic) => {
+                discard(result);
+                resume_unwind(panic)
+            }
+        }
+    }
+
+    /// Calls `f` once, on a worker. Returns its panic, or that of an orphan.
+    fn run_once(&self, f: calls::Once<'_, S>) -> thread::Result<()> {
         match self.current() {
             Some(worker) => {
                 let call = Call::new(worker.call(), worker.lineage().generation());
-                let result = worker.with_call(&call, || runtime::call(worker, f));
-                result.unwrap_or_else(|panic| resume_unwind(panic))
+                worker.with_call(&call, || runtime::call(worker, f))
             }
             None => {
                 self.check_process();
