@@ -265,7 +265,7 @@ impl fmt::Debug for CancelState {
 }
 
 /// The state of the scope around a loop, or none. A worker knows it for the code that it runs, see
-/// `runtime/scopes.rs`; so does any other thread that runs the body of a finish.
+/// `runtime/cancel_scopes.rs`; so does any other thread that runs the body of a finish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CancelFlag(*const CancelState);
 

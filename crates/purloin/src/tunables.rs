@@ -168,6 +168,11 @@ tunables! {
     /// Maximum growth from one block of a loop to the next. It limits the damage if the first iterations are
     /// cheaper than the rest.
     MAX_GROWTH: Number = 8;
+    /// An iterator is fast if it has the next item within this number of ticks, and a part of a loop over an
+    /// iterator waits this long for another part: some microseconds, the cost of a call of `blocking`.
+    FAST_ITEM: Number = 10_000;
+    /// Number of other jobs from outside that come before a job in the background.
+    FRONT_JOBS: Number = 8;
     /// Minimum of the default number of spare workers, which is otherwise the number of workers. A spare
     /// worker without a thread costs next to nothing.
     DEFAULT_SPARES: Number = 128;

@@ -24,10 +24,7 @@ use crate::pool::{blocking, must_hand_off};
 use crate::stats::clock::ticks;
 use crate::sync::plain::{AtomicBool, Mutex, MutexGuard, Ordering};
 use crate::sync::spin_loop;
-
-/// An iterator is fast if it has the next item within this time, and a part waits this long for the lock: some
-/// microseconds, the cost of a call of [`blocking`]. In ticks of the clock, which are nanoseconds or shorter.
-const FAST: u64 = 10_000;
+use crate::tunables;
 
 /// Returns the items of an iterator as the iterations of a loop, one part of which asks the iterator at a time. For
 /// programs that are generic over their worker: `w.par(bridge(iterator))`. Others call
@@ -90,7 +87,8 @@ impl<I: Iterator> Bridged<I> {
         let start = ticks();
         let mut iterator = self.lock(start)?;
         let item = iterator.as_mut().and_then(Iterator::next);
-        self.is_fast.set(ticks().wrapping_sub(start) < FAST);
+        self.is_fast
+            .set(ticks().wrapping_sub(start) < tunables::FAST_ITEM.get());
         if item.is_none() {
             self.source.has_ended.store(true, Ordering::Relaxed);
             // Its destructor is the program's, and may take its time.
@@ -114,7 +112,11 @@ impl<I: Iterator> Bridged<I> {
                     self.source.has_ended.store(true, Ordering::Relaxed);
                     return None;
                 }
-                Err(TryLockError::WouldBlock) if ticks().wrapping_sub(start) > FAST => return None,
+                Err(TryLockError::WouldBlock)
+                    if ticks().wrapping_sub(start) > tunables::FAST_ITEM.get() =>
+                {
+                    return None;
+                }
                 Err(TryLockError::WouldBlock) => (0..16).for_each(|_| spin_loop()),
             }
         }

@@ -24,7 +24,8 @@
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 
-use super::{Iterations, Loop, Pace, run_block};
+use super::split::{Loop, run_block};
+use super::{Iterations, Pace};
 use crate::cancel::CancelFlag;
 use crate::pool::{Me, SpareParts, enter_scope};
 use crate::runtime::{Token, finish};

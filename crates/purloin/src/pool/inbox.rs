@@ -1,7 +1,7 @@
-//! Jobs for idle workers, and the queues in which they wait.
+//! The queue of a pool: calls and jobs from outside, until idle workers take them.
 //!
 //! Jobs in the **background** wait behind all others. So that they do not wait for ever, a worker takes one of them
-//! after [`FRONT_JOBS`] others that have come before it.
+//! after [`FRONT_JOBS`](crate::tunables::FRONT_JOBS) others that have come before it.
 
 use std::collections::VecDeque;
 
@@ -9,6 +9,7 @@ use super::Me;
 use super::worker::lineage::{Call, descends_from};
 use crate::scheduler::Scheduler;
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
+use crate::tunables;
 
 /// A job that borrows nothing: for an idle worker, or for one worker by mail.
 pub(crate) type Injected<S> = Job<'static, S>;
@@ -59,9 +60,6 @@ impl<'f, S: Scheduler> Job<'f, S> {
     }
 }
 
-/// Number of other jobs that come before a job in the background.
-const FRONT_JOBS: u32 = 8;
-
 /// The jobs that wait, first in, first out.
 pub(super) struct Inbox<S: Scheduler> {
     jobs: Mutex<Jobs<S>>,
@@ -77,7 +75,7 @@ struct Jobs<S: Scheduler> {
     front: VecDeque<Entry<S>>,
     background: VecDeque<Injected<S>>,
     /// Number of jobs taken from the front since the oldest job in the background has been waiting.
-    passed: u32,
+    passed: u64,
 }
 
 impl<S: Scheduler> Jobs<S> {
@@ -87,10 +85,10 @@ impl<S: Scheduler> Jobs<S> {
 
     fn pop(&mut self) -> Option<Injected<S>> {
         let has_background = !self.background.is_empty();
-        if !(has_background && self.passed >= FRONT_JOBS)
+        if !(has_background && self.passed >= tunables::FRONT_JOBS.get())
             && let Some(entry) = self.front.pop_front()
         {
-            self.passed += u32::from(has_background);
+            self.passed += u64::from(has_background);
             return Some(entry.job);
         }
         self.passed = 0;

@@ -7,7 +7,7 @@
 //! 3. [`return_barrier`]: the default scheduler's protocol between an owner and its thieves.
 //! 4. [`token`] and [`join`]: what a program holds, and the fast path.
 //! 5. [`in_frame`]: a task whose closure and result lie in the frame of the thread that waits for it.
-//! 6. [`frame`]: the bookkeeping that keeps finishes and tasks properly nested; [`scopes`]: which
+//! 6. [`frame`]: the bookkeeping that keeps finishes and tasks properly nested; [`cancel_scopes`]: which
 //!    cancellation stops a loop.
 //! 7. [`finish`](mod@finish): finish and its spawns; [`finish_queue`]: the tasks of a finish that any worker may run.
 //! 8. [`oneshot`] and [`future`]: futures.
@@ -75,6 +75,7 @@
 //!
 //! Source: Wool, sections 1.1 and 3.
 
+mod cancel_scopes;
 mod finish;
 mod finish_queue;
 mod frame;
@@ -88,7 +89,6 @@ pub mod models;
 mod oneshot;
 mod public_tasks;
 mod return_barrier;
-mod scopes;
 mod slot;
 mod stack;
 pub(crate) mod steal;
@@ -103,6 +103,7 @@ pub mod slow {
 pub(crate) use frame::{Frame, Tickets, max_suspended, task_bytes};
 pub(crate) use future::{Kind, detached_future};
 
+pub(crate) use cancel_scopes::{Innermost, Scopes};
 pub(crate) use finish::{finish, finish_outside};
 pub(crate) use in_frame::InFrame;
 pub(crate) use join::{call, call_in, in_registers};
@@ -111,7 +112,6 @@ pub(crate) use oneshot::Blocks;
 pub use public_tasks::ReachesIn;
 pub use public_tasks::{Claim, Offer, PublicTasks, Publish, ReachIn};
 pub use return_barrier::{BarrierHeader, BarrierScheduler, BarrierTasks, ReturnBarrier};
-pub(crate) use scopes::{Innermost, Scopes};
 pub use slot::{Header, ShortSpin, Slot, State, StateWord};
 pub use stack::TaskStack;
 pub use steal::{Reclaimed, Stolen};

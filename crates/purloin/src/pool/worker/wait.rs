@@ -1,6 +1,6 @@
 //! The wait of a blocked worker.
 //!
-//! A worker blocks for one of three reasons ([`Awaited`]): a thief has the task that it joins, tasks in
+//! A worker blocks for one of three reasons ([`Awaited`]): another worker has the task that it joins or gets, tasks in
 //! the queue of its finish have not ended, or it waits for something outside its pool. All three wait
 //! in one loop, [`until`]. In each round, a worker whose wait is not over
 //!

@@ -1,4 +1,4 @@
-//! Loop splitting: how many iterations a thief gets.
+//! How many iterations a thief gets when a loop [splits](super::split).
 
 /// A way to split loops, for [`Builder::splitting`](crate::Builder::splitting): how many of the
 /// remaining iterations become a task when a thief asks.
