@@ -171,7 +171,7 @@ tunables! {
     /// An iterator is fast if it has the next item within this number of ticks, and a part of a loop over an
     /// iterator waits this long for another part: some microseconds, the cost of a call of `blocking`.
     FAST_ITEM: Number = 10_000;
-    /// Number of other jobs from outside that come before a job in the background.
+    /// Number of jobs in front that come before a job in the background.
     FRONT_JOBS: Number = 8;
     /// Minimum of the default number of spare workers, which is otherwise the number of workers. A spare
     /// worker without a thread costs next to nothing.

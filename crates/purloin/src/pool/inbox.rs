@@ -1,4 +1,5 @@
-//! The queue of a pool: calls and jobs from outside, until idle workers take them.
+//! The inbox of a pool: jobs for idle workers, such as calls from outside, and the queues in which they wait. Also what a
+//! job is.
 //!
 //! Jobs in the **background** wait behind all others. So that they do not wait for ever, a worker takes one of them
 //! after [`FRONT_JOBS`](crate::tunables::FRONT_JOBS) others that have come before it.

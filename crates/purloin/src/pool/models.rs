@@ -4,8 +4,9 @@
 //! A lost wake-up would leave a thread parked for ever, which loom reports as a deadlock. In a model no sleep
 //! of a worker has a time limit.
 //!
-//! The bounds on preemptions are low, so that all models take a minute. `LOOM_MAX_PREEMPTIONS=1` explores those
-//! with a bound of 0 further, which takes some minutes more.
+//! The bounds on preemptions are low, so that all models take a minute. With a bound of 0, loom switches to another
+//! thread only where one blocks or yields, and explores what relaxed loads may see. `LOOM_MAX_PREEMPTIONS=1` explores
+//! these models further, which takes some minutes more.
 
 use std::sync::Arc;
 

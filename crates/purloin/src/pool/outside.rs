@@ -1,5 +1,4 @@
-//! Threads that wait for a pool to which they do not belong. What they wait for comes from [`calls`](super::calls), and
-//! goes to the [`inbox`](super::inbox).
+//! Threads that wait for a pool to which they do not belong: for a call ([`calls`](super::calls)), a task or a future.
 //!
 //! A thread outside the pool sleeps until a worker has finished its call. Two deadlocks may keep
 //! the workers from the call for ever, and a spare worker resolves both:

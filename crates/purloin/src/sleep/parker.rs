@@ -1,5 +1,5 @@
-//! The parker: puts a worker's thread to sleep, and wakes it. (A worker that waits for something outside its pool has
-//! no parker: see `pool/outside.rs`.)
+//! The parker: puts a worker's thread to sleep, and wakes it. A worker that waits for something outside its pool sleeps
+//! without it (`Outside` in `pool/worker/wait.rs`).
 
 use std::time::Duration;
 
