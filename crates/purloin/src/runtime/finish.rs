@@ -298,7 +298,7 @@ impl<S: Scheduler> Finish<S> {
     where
         F: for<'t> FnOnce(Token<'t, S>),
     {
-        let frame = thread.enter(Some(self));
+        let frame = thread.enter_in(self, self.flag());
         let result = match !IS_TICKET && self.is_cancelled() {
             false => catch(|| task(Token::at_top(thread))),
             true => catch(|| drop(task)),

@@ -116,15 +116,6 @@ impl<'w, S: Scheduler> Me<'w, S> {
         self.core().suspended.get() == 0
     }
 
-    /// Begins the frame of a task, which lasts until the guard is dropped. Without a finish, the task
-    /// belongs to the same scope as the code around it.
-    pub(super) fn enter(self, finish: Option<&Finish<S>>) -> FrameGuard<'w, S> {
-        match finish {
-            Some(finish) => self.enter_in(finish, finish.flag()),
-            None => self.enter_frame(self.frame_at_top()),
-        }
-    }
-
     /// Begins the frame of a task in the scope with this flag, which lasts until the guard is
     /// dropped. `finish` may be null.
     pub(super) fn enter_in(self, finish: *const Finish<S>, scope: CancelFlag) -> FrameGuard<'w, S> {

@@ -232,7 +232,9 @@ where
             if !begin {
                 return discard(Second::<S, B, R>::closure(&own));
             }
+            let frame = thread.enter_in(std::ptr::null(), thread.scope());
             own.run(thread);
+            drop(frame);
             Second::<S, B, R>::result(&own)
         } else {
             let result = Second::<S, B, R>::result(&*slot);
@@ -356,7 +358,9 @@ where
     unsafe fn run_in_slot(slot: &Slot<S>, thread: Me<'_, S>) {
         // SAFETY: the caller has taken the task, which includes the closure and the place for the
         // result.
-        unsafe { slot.write_result(run_caught(thread, |token| Self::closure(slot)(token))) };
+        unsafe {
+            slot.write_result(catch(|| Self::closure(slot)(Token::at_top(thread))));
+        }
     }
 
     /// # Safety
@@ -368,19 +372,9 @@ where
         // result. Both lie in the frame of the join, which waits until the task is done.
         unsafe {
             let task = slot.read::<*mut InFrame<B, R>>();
-            InFrame::end(task, run_caught(thread, |token| InFrame::take(task)(token)));
+            InFrame::end(task, catch(|| InFrame::take(task)(Token::at_top(thread))));
         }
     }
-}
-
-/// Calls `f`, the closure of a task in a slot, in a frame of its own, and returns its result or its panic: on the
-/// thread of a thief, or on that of the owner whose first closure has panicked.
-fn run_caught<S: Scheduler, R>(
-    thread: Me<'_, S>,
-    f: impl for<'t> FnOnce(Token<'t, S>) -> R,
-) -> Result<R, Panic> {
-    let _frame = thread.enter(None);
-    catch(|| f(Token::at_top(thread)))
 }
 
 /// Calls `f` with a token, on the worker's own thread, in the innermost scope, and ends the futures that

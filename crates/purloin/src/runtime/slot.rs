@@ -108,7 +108,8 @@ impl<S: Scheduler> Slot<S> {
     ///
     /// # Safety
     ///
-    /// The caller has taken the task, and calls this once. `thread` runs on this thread.
+    /// The caller has taken the task, and calls this once. `thread` runs on this thread. If the task is the second
+    /// closure of a join, the caller has begun a frame for it; a spawn and a ticket begin their own.
     pub(super) unsafe fn run(&self, thread: Me<'_, S>) {
         // SAFETY: `write` stored `run` together with the task.
         unsafe {
