@@ -112,7 +112,7 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
             Point::Blocked(_) if !tasks.offers_nothing() => {
                 publish_and_yield(me, Publish::OnRequest);
             }
-            Point::Sleep if !tasks.offers_nothing() => _ = publish(me, Publish::All),
+            Point::Sleep if !tasks.offers_nothing() => _ = publish_and_wake(me, Publish::All),
             // A sleeping worker has asked only the workers that were active when it fell asleep.
             Point::Active if me.pool().sleep.is_needed_by_others(me.index()) => {
                 tasks.request();
@@ -204,7 +204,7 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
 
 /// Makes tasks public, and wakes a sleeping thief for them. Returns true if a task became public while a
 /// thief was awake.
-fn publish<S: ReachesIn>(owner: Me<'_, S>, what: Publish) -> bool {
+fn publish_and_wake<S: ReachesIn>(owner: Me<'_, S>, what: Publish) -> bool {
     let begin = owner.timer().now();
     let published = owner.tasks.publish(what);
     owner.timer().served(begin);
@@ -222,7 +222,7 @@ fn publish<S: ReachesIn>(owner: Me<'_, S>, what: Publish) -> bool {
 /// Makes tasks public, and then lets an awake thief take one. An owner that has just woken a thief does not
 /// wait, because waking takes much longer than stealing.
 fn publish_and_yield<S: ReachesIn>(owner: Me<'_, S>, what: Publish) {
-    if publish(owner, what) {
+    if publish_and_wake(owner, what) {
         let begin = owner.timer().now();
         owner.tasks.yield_to_thief();
         owner.timer().served(begin);

@@ -73,7 +73,7 @@ impl<S: BarrierScheduler> BarrierTasks<S> {
                 let header = unsafe { &*slot }.header();
                 // The first steal is the one for which the owner has stopped.
                 header.set_interrupted(count == 0 || !S::BARRIER_STAYS);
-                count += usize::from(publish::<S>(header.outcome()));
+                count += usize::from(offer::<S>(header.outcome()));
                 slot = slot.wrapping_add(1);
             }
             if slot > self.published.get() {
@@ -109,7 +109,7 @@ impl<S: BarrierScheduler> BarrierTasks<S> {
 }
 
 /// Owner: offers a private task to thieves. Returns false if a forcing thief already has it.
-fn publish<S: BarrierScheduler>(state: &StateWord) -> bool {
+fn offer<S: BarrierScheduler>(state: &StateWord) -> bool {
     if !S::HAS_FORCE {
         // Without force, no thief touches a private slot. Release: as below.
         debug_assert_eq!(state.get(Ordering::Relaxed), State::EMPTY);
