@@ -146,7 +146,7 @@ fn end_above_while<S: Scheduler>(
         // SAFETY: `slot` is the top of this thread's own stack, so it was pushed.
         if tasks.pop(slot, true) || unsafe { S::reclaim_or_wait(thread, slot) } {
             // SAFETY: the owner has the task, and the task moves itself out of the slot before
-            // anything else is pushed there.
+            // anything else is pushed there. It is a spawn or a ticket: a join leaves no task behind.
             unsafe { (*slot).run(thread) };
         } else {
             tasks.release(slot);

@@ -232,6 +232,7 @@ where
             if !begin {
                 return discard(Second::<S, B, R>::closure(&own));
             }
+            // In a frame of its own, as on a thief: its spawns and tickets are not those of the code around the join.
             let frame = thread.enter_in(std::ptr::null(), thread.scope());
             own.run(thread);
             drop(frame);

@@ -109,7 +109,8 @@ impl<S: Scheduler> Slot<S> {
     /// # Safety
     ///
     /// The caller has taken the task, and calls this once. `thread` runs on this thread. If the task is the second
-    /// closure of a join, the caller has begun a frame for it; a spawn and a ticket begin their own.
+    /// closure of a join, the caller has begun a frame for it; a spawn, and a ticket that runs its closure, begin their
+    /// own.
     pub(super) unsafe fn run(&self, thread: Me<'_, S>) {
         // SAFETY: `write` stored `run` together with the task.
         unsafe {
