@@ -222,11 +222,10 @@ mod tests {
                 }
                 false
             };
-            // Each search starts its set at another place.
-            let found = (0..100).filter(|_| finds_victim()).count();
+            // Each search starts its set at another place. A sleeping worker may look around for a moment, or for longer
+            // if the system stops it just then.
+            sleep_until(|| (0..100).filter(|_| finds_victim()).count() > 90);
             IS_OVER.store(true, Ordering::Relaxed);
-            // A sleeping worker may look around for a moment.
-            assert!(found > 90, "{found} of 100");
         });
     }
 }
