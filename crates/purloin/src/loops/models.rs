@@ -9,23 +9,23 @@ use crate::Worker;
 use crate::pool::models::{Meeting, check};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering, spin_loop};
 
-/// Shared numbers from 0, as those of a [`bridge`](super::bridge()). A part that finds another one asking does not
-/// wait.
+/// Shared numbers from 0, as those of a [`bridge`](super::bridge()). A part that finds that another
+/// part is asking does not wait.
 struct Numbers {
     source: Arc<Source>,
     item: Cell<Option<usize>>,
 }
 
 struct Source {
-    /// Whether a part asks. Acquire and release: a lock.
+    /// Whether a part is asking. Acquired and released, as a lock.
     is_taken: AtomicBool,
     next: AtomicUsize,
-    /// The number of times that a part found another one asking.
+    /// The number of times that a part found another part asking.
     refused: AtomicUsize,
-    /// Relaxed, as that of a bridge.
+    /// Whether the numbers have ended. Relaxed, as in a bridge.
     has_ended: AtomicBool,
     end: usize,
-    /// The number that comes only after a part was refused.
+    /// The number that the source withholds until it has refused a part.
     late: Option<usize>,
 }
 
@@ -128,7 +128,8 @@ fn a_body_holds_up_no_other_items() {
     });
 }
 
-/// While a part asks for the second number, another part finds it asking, and ends or not. A part goes on to the third.
+/// A part that is refused while another part asks for the second number may end. Some part still goes on to the third
+/// number.
 #[test]
 fn a_part_that_finds_another_one_asking_leaves_one_that_goes_on() {
     check(2, 0, 0, |pool| {

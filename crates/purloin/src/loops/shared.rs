@@ -105,7 +105,7 @@ impl<A, N, F, C> Parts<A, N, F, C> {
                 break;
             }
             if len == 0 {
-                let is_last = self.is_last_free();
+                let is_last = self.leave_free();
                 if is_last && rest.is_open() {
                     self.free.fetch_add(1, Ordering::Relaxed);
                     continue;
@@ -113,7 +113,7 @@ impl<A, N, F, C> Parts<A, N, F, C> {
                 drop(rest);
                 break;
             }
-            let is_last = self.is_last_free();
+            let is_last = self.leave_free();
             let given = match len > 1 {
                 true => Token::at_top(thread).split_hint(len),
                 false => 0,
@@ -164,8 +164,8 @@ impl<A, N, F, C> Parts<A, N, F, C> {
         part.end();
     }
 
-    /// Counts one part as free no more. Returns whether it was the last.
-    fn is_last_free(&self) -> bool {
+    /// Records that a part is no longer free. Returns whether it was the last free part.
+    fn leave_free(&self) -> bool {
         let free = self.free.fetch_sub(1, Ordering::Relaxed);
         debug_assert_ne!(free, 0, "the part counted as free");
         free == 1

@@ -1,4 +1,5 @@
-//! A loop that splits when a thief asks: its parts, and how a part runs. The [page](super) is above.
+//! Runs a loop whose iterations have an order, and splits it when a thief asks. For workers that do not know when a thief
+//! asks, [`in_pieces`] splits it beforehand. [The page on loops](super) explains strips, blocks and panics.
 
 use std::ops::ControlFlow;
 
@@ -8,7 +9,7 @@ use crate::sync::plain::{AtomicBool, Ordering};
 use crate::tunables;
 use crate::worker::Worker;
 
-/// What all parts of a loop share.
+/// The state that the parts of a loop share.
 pub(super) struct Loop<N, F, C> {
     init: N,
     step: F,

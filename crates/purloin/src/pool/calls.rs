@@ -96,14 +96,14 @@ impl<F, R> AwaitedCall<F, R> {
     }
 }
 
-/// A closure that is called once, without its type.
-pub(super) type Once<'f, S> = &'f mut (dyn for<'t> FnMut(Token<'t, S>) + Send);
+/// A closure that a pool calls once, with its type erased.
+pub(super) type CallOnce<'f, S> = &'f mut (dyn for<'t> FnMut(Token<'t, S>) + Send);
 
 /// Hands `f` to a worker of the pool, and waits until the worker has called it. Returns its panic, or that of an
 /// orphan.
 pub(super) fn run_from_outside<S: Scheduler>(
     pool: &Shared<S>,
-    f: Once<'_, S>,
+    f: CallOnce<'_, S>,
 ) -> thread::Result<()> {
     let caller = current_call();
     let latch = Latch::new(1, Waiter::Outside(thread::current()));

@@ -1,5 +1,5 @@
-//! The inbox of a pool: jobs for idle workers, such as calls from outside, and the queues in which they wait. Also what a
-//! job is.
+//! The inbox of a pool: the queues in which jobs, such as calls from outside, wait for idle workers. A job for one worker,
+//! by mail, has the same type.
 //!
 //! Jobs in the **background** wait behind all others. So that they do not wait for ever, a worker takes one of them
 //! after [`FRONT_JOBS`](crate::tunables::FRONT_JOBS) others that have come before it.

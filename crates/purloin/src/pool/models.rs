@@ -18,8 +18,8 @@ use crate::{Pool, Worker};
 /// Stack sizes for the threads of a model, in bytes.
 const STACK_SIZE: usize = 64 << 10;
 
-/// Runs `program` outside a pool, in every interleaving with at most this many preemptions. The pool is
-/// dropped at the end, and waits for its workers.
+/// Explores `program`, which runs outside a pool, with at most this many preemptions. The pool is dropped at
+/// the end, and waits for its workers.
 pub(crate) fn check(
     workers: usize,
     spares: usize,

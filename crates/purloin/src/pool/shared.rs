@@ -91,7 +91,7 @@ impl<S: Scheduler> Drop for Shared<S> {
 }
 
 impl<S: Scheduler> Shared<S> {
-    /// Implements [`Pool::run`]. Only this small part is compiled once for each `f`.
+    /// Implements [`Pool::run`]. The compiler instantiates only this part for each `f`.
     pub(crate) fn run<F, R>(&self, f: F) -> R
     where
         F: for<'t> FnOnce(Token<'t, S>) -> R + Send,
@@ -112,7 +112,7 @@ impl<S: Scheduler> Shared<S> {
     }
 
     /// Calls `f` once, on a worker. Returns its panic, or that of an orphan.
-    fn run_once(&self, f: calls::Once<'_, S>) -> thread::Result<()> {
+    fn run_once(&self, f: calls::CallOnce<'_, S>) -> thread::Result<()> {
         match self.current() {
             Some(worker) => {
                 let call = Call::new(worker.call(), worker.lineage().generation());

@@ -59,7 +59,7 @@ pub(crate) fn run<S: Scheduler>(thief: Me<'_, S>, stolen: Stolen<S>) {
     S::Protocol::answer(thief, Point::StolenBegin);
     let victim = &thief.pool().worker_threads[stolen.victim];
     // SAFETY: the caller of `Stolen::new` has taken the task. It runs once, because this function
-    // consumes `stolen`, and in a frame that begins here. Its owner keeps the slot until the task is done.
+    // consumes `stolen`. Its frame begins here. Its owner keeps the slot until the task is done.
     unsafe {
         let in_lineage = thief.enter_lineage(victim.lineage_of(stolen.slot));
         let scope = victim.scope_around(stolen.slot.addr());
