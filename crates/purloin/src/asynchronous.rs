@@ -6,7 +6,6 @@
 //! go to sleep next, and the worker with it.
 
 use std::future::{Future, IntoFuture};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -14,18 +13,11 @@ use std::task::{Context, Poll, Wake, Waker};
 use crate::cancel::Cancel;
 use crate::handle::{Handle, Inner};
 use crate::pool::Pool;
+use crate::promise::{TaskRef, wake};
 use crate::runtime::{Kind, Token, detached_future};
 use crate::scheduler::Scheduler;
 use crate::shared_handle::SharedHandle;
 use crate::sync::{Mutex, lock};
-use crate::unwind::discard;
-
-/// Calls an executor's waker, whose panic would end a worker.
-pub(crate) fn wake(waker: Waker) {
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| waker.wake())) {
-        discard(panic);
-    }
-}
 
 /// The result of [`Pool::run_async`].
 ///
@@ -174,16 +166,11 @@ impl Wake for Latest {
     }
 }
 
-/// Returns whether a task has ended. If not, its end wakes `waker`. The first call passes a watcher
-/// for the end to `watch`. Each calls a worker for the task.
-fn has_ended(
-    latest: &mut Option<Arc<Latest>>,
-    waker: &Waker,
-    is_done: impl Fn() -> bool,
-    watch: impl FnOnce(Waker),
-    call_worker: impl FnOnce(),
-) -> bool {
-    if is_done() {
+/// Runs a task as far as this worker can without a wait, and returns whether it has ended. If not, its end wakes `waker`,
+/// and idle workers are called for it. `latest` is the watcher of the task, from the first call on.
+fn poll(task: &TaskRef, latest: &mut Option<Arc<Latest>>, waker: &Waker) -> bool {
+    task.run_ready();
+    if task.is_done() {
         return true;
     }
     // First, because a waker is the program's and may panic.
@@ -192,11 +179,11 @@ fn has_ended(
     let latest = latest.get_or_insert_default();
     latest.set(Some(waker));
     if is_first {
-        watch(Waker::from(Arc::clone(latest)));
+        (task.head().channel).watch(Waker::from(Arc::clone(latest)));
     }
-    call_worker();
+    task.call_workers();
     // Once more: the end may have come before `waker`.
-    is_done()
+    task.is_done()
 }
 
 /// A [`Handle`] as a future: `handle.await` is its result.
@@ -246,19 +233,8 @@ impl<T> Future for HandleFuture<T> {
         let pending = handle
             .as_ref()
             .expect("this future was polled after it had completed");
-        let waker = context.waker();
         let has_ended = match &pending.0 {
-            Inner::Promised(promise) => {
-                promise.run();
-                let watch = |watcher| {
-                    // SAFETY: `has_ended` calls this once, and no other code watches the task of a
-                    // handle that was turned into a future.
-                    unsafe { promise.watch(watcher) };
-                };
-                let (is_done, call) = (|| promise.is_done(), || promise.call_worker());
-                has_ended(latest, waker, is_done, watch, call)
-            }
-            Inner::Sole(sole) => poll_shared(sole.shared(), latest, waker),
+            Inner::Promised(promise) => poll(promise, latest, context.waker()),
             Inner::Ready(_) | Inner::Watched(..) => true,
         };
         if !has_ended {
@@ -267,18 +243,6 @@ impl<T> Future for HandleFuture<T> {
         let handle = handle.take().expect("it was there");
         Poll::Ready(handle.into_result())
     }
-}
-
-/// Returns whether the task of a shared handle has ended. If not, its end wakes `waker`.
-fn poll_shared<T>(
-    handle: &SharedHandle<T>,
-    latest: &mut Option<Arc<Latest>>,
-    waker: &Waker,
-) -> bool {
-    handle.run();
-    let watch = |watcher| handle.watch(watcher);
-    let (is_done, call) = (|| handle.is_done(), || handle.call_worker());
-    has_ended(latest, waker, is_done, watch, call)
 }
 
 /// A [`SharedHandle`] as a future: `(&handle).await` is a reference to its result.
@@ -308,7 +272,7 @@ impl<'h, T> Future for SharedHandleFuture<'h, T> {
     /// Panics where [`SharedHandle::get`] does.
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<&'h T> {
         let SharedHandleFuture { handle, latest } = &mut *self;
-        match poll_shared(handle, latest, context.waker()) {
+        match poll(handle.task(), latest, context.waker()) {
             true => Poll::Ready(handle.get()),
             false => Poll::Pending,
         }
@@ -319,7 +283,8 @@ impl<T> Drop for SharedHandleFuture<'_, T> {
     fn drop(&mut self) {
         if let Some(latest) = self.latest.take() {
             latest.set(None);
-            self.handle.unwatch(&Waker::from(latest));
+            let channel = &self.handle.task().head().channel;
+            channel.unwatch(&Waker::from(latest));
         }
     }
 }

@@ -1,13 +1,11 @@
 //! Handles: results that may still be on their way.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::ptr::NonNull;
 use std::sync::Weak;
-use std::task::Waker;
 
 use crate::cancel::Cancelled;
 use crate::pool::{is_worker, keep_orphan};
-use crate::shared_handle::Sole;
+use crate::promise::{Place, Promise};
 use crate::sync::thread;
 use crate::unwind::{FirstPanic, Panic, catch, discard};
 
@@ -73,8 +71,6 @@ pub(crate) enum Inner<T> {
     /// Ready, with a function to call whenever a thread gets it.
     Watched(Outcome<T>, Got),
     Promised(Promise<T>),
-    /// The result of a task with inputs.
-    Sole(Sole<T>),
 }
 
 /// A function that a measuring worker wants to be called.
@@ -228,7 +224,6 @@ impl<T> Handle<T> {
         match self.0 {
             Inner::Promised(promise) => promise.get(place),
             Inner::Ready(outcome) => outcome.get(),
-            Inner::Sole(sole) => sole.get(),
             Inner::Watched(outcome, got) => {
                 got();
                 outcome.get()
@@ -239,14 +234,7 @@ impl<T> Handle<T> {
     /// Returns the result of a task that has ended.
     pub(crate) fn into_result(self) -> T {
         match self.0 {
-            Inner::Promised(promise) => {
-                assert!(promise.is_done());
-                // SAFETY: the task is done, and this owns the only handle, which is gone afterwards.
-                let result = unsafe { promise.take_result() };
-                drop(promise);
-                let result = result.expect("the task has left a result");
-                result.unwrap_or_else(|panic| resume_unwind(panic))
-            }
+            Inner::Promised(promise) => promise.take(),
             inner => Handle(inner).get(),
         }
     }
@@ -256,7 +244,6 @@ impl<T> Handle<T> {
         match &self.0 {
             Inner::Ready(_) | Inner::Watched(..) => true,
             Inner::Promised(promise) => promise.is_done(),
-            Inner::Sole(sole) => sole.shared().is_done(),
         }
     }
 }
@@ -266,158 +253,6 @@ impl<T> std::fmt::Debug for Handle<T> {
         f.debug_struct("Handle")
             .field("is_done", &self.is_done())
             .finish_non_exhaustive()
-    }
-}
-
-/// A result that a scheduler has promised: the consumer's end of a oneshot channel, without the
-/// scheduler's type.
-pub(crate) struct Promise<T> {
-    channel: NonNull<()>,
-    /// Always valid. A reference would demand that `T` outlive it.
-    functions: *const Functions<T>,
-}
-
-/// A worker, and the top of its task stack according to the current token. Untyped, because the
-/// pool may have any scheduler.
-#[derive(Clone, Copy)]
-pub(crate) struct Place {
-    /// The pool's number.
-    pub(crate) pool: u64,
-    pub(crate) worker: usize,
-    pub(crate) top: *const (),
-}
-
-/// How a thread waits for a task that it does not run.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wait {
-    /// A worker of the task's pool helps the worker that runs the task.
-    Help,
-    /// A thread outside the pool calls an idle worker for the task, if no worker has begun it.
-    CallWorker,
-    Sleep,
-}
-
-/// The operations of a consumer's end.
-pub(crate) struct Functions<T> {
-    /// Waits for the result, or continues the task's panic. Consumes the end.
-    pub(crate) get: unsafe fn(NonNull<()>, Option<Place>) -> T,
-    /// Gives up the result. Consumes the end.
-    pub(crate) drop: unsafe fn(NonNull<()>),
-    /// Gives up the result of a [detached](crate::runtime::detached_future) task. Takes the task back
-    /// if no worker has begun it. Consumes the end.
-    pub(crate) abandon: unsafe fn(NonNull<()>),
-    pub(crate) is_done: unsafe fn(NonNull<()>) -> bool,
-    /// Returns whether this thread is a worker of the task's pool.
-    pub(crate) is_local: unsafe fn(NonNull<()>) -> bool,
-    /// Runs the task, if no worker has begun it and this thread is a worker of its pool.
-    pub(crate) run: unsafe fn(NonNull<()>),
-    /// Calls an idle worker for the task, if no worker has begun it.
-    pub(crate) call_worker: unsafe fn(NonNull<()>),
-    /// Sets the watcher, once. The end of the task wakes it. Returns false if the task has ended.
-    pub(crate) watch: unsafe fn(NonNull<()>, Waker) -> bool,
-    /// Waits for the result. The watcher unparks this thread.
-    pub(crate) wait: unsafe fn(NonNull<()>, Wait),
-    /// Returns the place of the result, which is available.
-    pub(crate) result: unsafe fn(NonNull<()>) -> *mut Option<thread::Result<T>>,
-}
-
-// SAFETY: this is the consumer's end of a channel. It hands a `T` to the thread that owns it, and
-// `T` is `Send`.
-unsafe impl<T: Send> Send for Promise<T> {}
-// SAFETY: `new`'s caller allows all functions on any thread. The callers of `watch`, `wait` and
-// `take_result` guarantee what these say.
-unsafe impl<T: Send> Sync for Promise<T> {}
-
-impl<T> Promise<T> {
-    /// # Safety
-    ///
-    /// `functions` stays valid for ever, and its functions may be called with this channel on any
-    /// thread: `get`, `drop` or `abandon` once, as the last call, and the others any number of times
-    /// before, as [`Functions`] says.
-    pub(crate) unsafe fn new(channel: NonNull<()>, functions: *const Functions<T>) -> Self {
-        Promise { channel, functions }
-    }
-
-    fn get(self, place: Option<Place>) -> T {
-        let (channel, functions) = (self.channel, self.functions);
-        std::mem::forget(self);
-        // SAFETY: `new`'s caller allows one call of `get`, `drop` or `abandon`. This is that call, because
-        // `self` was forgotten.
-        unsafe { ((*functions).get)(channel, place) }
-    }
-
-    /// Gives up the result of a detached task, and takes the task back if no worker has begun it.
-    pub(crate) fn abandon(self) {
-        let (channel, functions) = (self.channel, self.functions);
-        std::mem::forget(self);
-        // SAFETY: as in `get`: `abandon` stands for `drop`.
-        unsafe { ((*functions).abandon)(channel) }
-    }
-
-    pub(crate) fn is_done(&self) -> bool {
-        // SAFETY: `new`'s caller allows this until `get`, `drop` or `abandon`, which consume `self`.
-        unsafe { ((*self.functions).is_done)(self.channel) }
-    }
-
-    /// Returns whether this thread is a worker of the task's pool.
-    pub(crate) fn is_local(&self) -> bool {
-        // SAFETY: `new`'s caller allows this until `get`, `drop` or `abandon`, which consume `self`.
-        unsafe { ((*self.functions).is_local)(self.channel) }
-    }
-
-    /// Runs the task, if no worker has begun it and this thread is a worker of its pool.
-    pub(crate) fn run(&self) {
-        // SAFETY: `new`'s caller allows this until `get`, `drop` or `abandon`, which consume `self`.
-        unsafe { ((*self.functions).run)(self.channel) }
-    }
-
-    /// Calls an idle worker for the task, if no worker has begun it.
-    pub(crate) fn call_worker(&self) {
-        // SAFETY: `new`'s caller allows this until `get`, `drop` or `abandon`, which consume `self`.
-        unsafe { ((*self.functions).call_worker)(self.channel) }
-    }
-
-    /// Lets the end of the task wake `watcher`. Returns false if the task has ended.
-    ///
-    /// # Safety
-    ///
-    /// This is the only call.
-    pub(crate) unsafe fn watch(&self, watcher: Waker) -> bool {
-        // SAFETY: `new`'s caller allows this until `get`, `drop` or `abandon`, which consume `self`. Our
-        // caller guarantees that it is the only call.
-        unsafe { ((*self.functions).watch)(self.channel, watcher) }
-    }
-
-    /// Waits for the result.
-    ///
-    /// # Safety
-    ///
-    /// The caller has [set a watcher](Self::watch) that unparks this thread. One call
-    /// [helps](Wait::Help), on a worker of the task's pool. If this thread is such a worker, a worker
-    /// has begun the task.
-    pub(crate) unsafe fn wait(&self, how: Wait) {
-        // SAFETY: `new`'s caller allows this until `get`, `drop` or `abandon`, which consume `self`. Our
-        // caller guarantees the rest.
-        unsafe { ((*self.functions).wait)(self.channel, how) }
-    }
-
-    /// Takes the result, once.
-    ///
-    /// # Safety
-    ///
-    /// The task is done, and no other thread uses the result.
-    pub(crate) unsafe fn take_result(&self) -> Option<thread::Result<T>> {
-        // SAFETY: `new`'s caller allows this until `get`, `drop` or `abandon`, which consume `self`. Our
-        // caller guarantees that the result is there, and used by this thread alone.
-        unsafe { (*((*self.functions).result)(self.channel)).take() }
-    }
-}
-
-impl<T> Drop for Promise<T> {
-    fn drop(&mut self) {
-        // SAFETY: `new`'s caller allows one call of `get`, `drop` or `abandon`. This is that call, because
-        // `get` forgets `self`.
-        unsafe { ((*self.functions).drop)(self.channel) };
     }
 }
 

@@ -152,6 +152,7 @@ mod par;
 mod per_worker;
 mod pool;
 mod progress;
+mod promise;
 mod roster;
 mod runtime;
 pub mod scheduler;

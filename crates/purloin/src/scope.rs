@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::cancel::{Cancel, CancelState, Cancelled};
-use crate::graph::After;
+use crate::graph::{After, Inputs};
 use crate::handle::Handle;
 use crate::runtime::ReturnBarrier;
 use crate::shared_handle::SharedHandle;
@@ -329,7 +329,7 @@ pub trait Spawner: Sized + 'static {
         F: for<'t> FnOnce(Self::Token<'t>) -> T + Send + 'scope,
         T: Send + 'scope;
 
-    /// Whether futures of a scope can begin later. If not, the next three methods are not called.
+    /// Whether a task of a scope can begin later. If not, [`Self::future_after`] is not called.
     #[doc(hidden)]
     const DEFERS: bool = false;
 
@@ -337,61 +337,25 @@ pub trait Spawner: Sized + 'static {
     #[doc(hidden)]
     fn cancelled(finish: &Self::Finish) -> &CancelState;
 
-    /// Spawns the ticket of a [deferred future](Self::deferred_future), which runs even if the scope
-    /// is cancelled. If a thread outside the pool waits for it, the caller `calls` an idle worker.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::spawn`].
-    #[doc(hidden)]
-    unsafe fn spawn_ticket<'scope, F>(finish: &'scope Self::Finish, ticket: F, calls: bool)
-    where
-        F: for<'t> FnOnce(Self::Token<'t>) + Send + 'scope,
-    {
-        let _ = calls;
-        // SAFETY: the caller guarantees the same.
-        unsafe { Self::spawn(finish, ticket) };
-    }
-
-    /// Makes a future that no worker runs by itself. The caller spawns its ticket, the second
-    /// value.
+    /// Makes a future that begins when its inputs have ended.
     ///
     /// # Safety
     ///
     /// `'scope` is the lifetime of that name in the [`Scope`] that holds `finish`, as for
-    /// [`Self::spawn`]. The ticket is spawned into the scope, and runs once; or it is dropped once the
-    /// future has ended.
+    /// [`Self::spawn`]. There is an input, and all inputs are tasks of this scope.
     #[doc(hidden)]
-    unsafe fn deferred_future<'scope, F, T>(
+    unsafe fn future_after<'scope, F, T>(
         finish: &'scope Self::Finish,
+        inputs: Inputs,
         f: F,
-    ) -> (
-        Handle<T>,
-        impl for<'t> FnOnce(Self::Token<'t>) + Send + 'scope,
-    )
+    ) -> Handle<T>
     where
         F: for<'t> FnOnce(Self::Token<'t>) -> T + Send + 'scope,
         T: Send + 'scope,
     {
+        drop(inputs);
         // SAFETY: the caller guarantees the same.
-        let handle = unsafe { Self::future(finish, f) };
-        (handle, |_: Self::Token<'_>| ())
-    }
-
-    /// Keeps the finish from ending until [`Self::release`].
-    #[doc(hidden)]
-    fn hold(finish: &Self::Finish) {
-        let _ = finish;
-    }
-
-    /// Takes a [`Self::hold`] back. The finish may be gone afterwards.
-    ///
-    /// # Safety
-    ///
-    /// The caller has held the finish, and takes each hold back once.
-    #[doc(hidden)]
-    unsafe fn release(finish: *const Self::Finish) {
-        let _ = finish;
+        unsafe { Self::future(finish, f) }
     }
 
     /// Implements [`Scope::join`].

@@ -1,28 +1,28 @@
 //! `Scope::after`: a description of a task that begins after others.
 
 use std::panic::resume_unwind;
-use std::sync::Arc;
 
-use super::{Begin, Input, Pending};
+use super::Inputs;
 use crate::cancel::Cancelled;
-use crate::handle::{Handle, Inner};
+use crate::handle::Handle;
+use crate::promise::SharedTask;
 use crate::runtime::ReturnBarrier;
 use crate::scope::{Scope, Spawner};
-use crate::shared_handle::{SharedHandle, Sole};
+use crate::shared_handle::SharedHandle;
 use crate::worker::SendTask;
 
 /// The tasks after which another one begins, from [`Scope::after`].
 #[must_use = "this only describes a task: call future, shared_future or spawn"]
 pub struct After<'scope, 'env: 'scope, S: Spawner = ReturnBarrier> {
     scope: &'scope Scope<'scope, 'env, S>,
-    inputs: Vec<Input>,
+    inputs: Inputs,
 }
 
 impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
     pub(crate) fn nothing(scope: &'scope Scope<'scope, 'env, S>) -> Self {
         After {
             scope,
-            inputs: Vec::new(),
+            inputs: Inputs::default(),
         }
     }
 
@@ -47,11 +47,10 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
     where
         T: Send + 'scope + 'd,
     {
-        let nodes = tasks.into_iter().filter_map(SharedHandle::node_to_wait_for);
-        // SAFETY: a node does not use the result, and the result is `Send`. This value, and the task
-        // that it becomes, drop the inputs before the scope ends.
-        let inputs = nodes.map(|node| unsafe { Input::new(node) });
-        self.inputs.extend(inputs);
+        // The results are `Send`, so any thread may drop them. This value, and the task that it becomes, drop the inputs
+        // before the scope ends.
+        let inputs = tasks.into_iter().filter_map(SharedHandle::to_wait_for);
+        inputs.for_each(|task| self.inputs.push(task));
         self
     }
 
@@ -71,37 +70,7 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
         F: for<'t> FnOnce(S::Token<'t>) -> T + SendTask + 'scope,
         T: Send + 'scope,
     {
-        let (scope, address) = (self.scope, self.scope_address());
-        let (inputs, others) = self.inputs();
-        let f = move |token: S::Token<'_>| {
-            if wait_for(&others, scope) {
-                drop(f);
-                resume_unwind(Box::new(Cancelled));
-            }
-            f(token)
-        };
-        if !S::DEFERS {
-            return SharedHandle::in_scope(scope.future(f), address, None);
-        }
-        let finish = scope.finish();
-        // SAFETY: `'scope` is the lifetime parameter of this scope, which holds the finish. It is
-        // invariant, so the caller cannot shorten it. The ticket is used once, below.
-        let (handle, ticket) = unsafe { S::deferred_future(finish, f) };
-        // SAFETY: as above.
-        let spawn = move |calls| unsafe { S::spawn_ticket(finish, ticket, calls) };
-        if inputs.is_empty() {
-            let handle = SharedHandle::in_scope(handle, address, None);
-            spawn(false);
-            return handle;
-        }
-        let pending = Self::pending(scope, inputs, move |begin| match begin {
-            Begin::Spawn => spawn(false),
-            Begin::Call => spawn(true),
-            Begin::HasEnded => drop(spawn),
-        });
-        let handle = SharedHandle::in_scope(handle, address, Some(Arc::clone(&pending)));
-        pending.count_inputs();
-        handle
+        self.future(f).share()
     }
 
     /// Makes the task, and returns a handle to its result, which one thread or task gets. See
@@ -123,8 +92,13 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
         F: for<'t> FnOnce(S::Token<'t>) -> T + SendTask + 'scope,
         T: Send + 'scope,
     {
-        // The shared handle is not cloned before the program asks for that.
-        Handle(Inner::Sole(Sole::new(self.shared_future(f))))
+        let (scope, ours, f) = self.with_inputs(f);
+        match ours.is_empty() {
+            true => scope.future(f),
+            // SAFETY: `'scope` is the lifetime parameter of this scope, which holds the finish. It is
+            // invariant, so the caller cannot shorten it. The inputs are tasks of this scope.
+            false => unsafe { S::future_after(scope.finish(), ours, f) },
+        }
     }
 
     /// Makes the task, if its result does not matter. Its panic reaches the finish.
@@ -132,57 +106,50 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
     where
         F: for<'t> FnOnce(S::Token<'t>) + SendTask + 'scope,
     {
-        let scope = self.scope;
-        let (inputs, others) = self.inputs();
-        let task = move |token: S::Token<'_>| match wait_for(&others, scope) {
-            true => drop(task),
-            false => task(token),
-        };
-        match inputs.is_empty() {
+        let (scope, ours, task) = self.with_inputs(task);
+        match ours.is_empty() {
             true => scope.spawn(task),
-            // No handle refers to the task, so no thread looks at its inputs.
-            false => Self::pending(scope, inputs, |_| scope.spawn(task)).count_inputs(),
+            // SAFETY: as in `future`.
+            false => drop(unsafe { S::future_after(scope.finish(), ours, task) }),
         }
     }
 
-    /// Returns the inputs in this scope, for which the task is held back, and the others.
-    fn inputs(self) -> (Vec<Input>, Vec<Input>) {
-        let address = self.scope_address();
-        let is_ours = |input: &Input| S::DEFERS && input.scope() == address;
-        match self.inputs.iter().all(is_ours) {
-            true => (self.inputs, Vec::new()),
-            false => self.inputs.into_iter().partition(is_ours),
-        }
-    }
-
-    /// Returns a task of the scope with these inputs, which the scope waits for.
-    fn pending(
-        scope: &'scope Scope<'scope, 'env, S>,
-        inputs: Vec<Input>,
-        begin: impl FnOnce(Begin) + Send + 'scope,
-    ) -> Arc<Pending> {
-        let finish = scope.finish();
-        S::hold(finish);
-        let begin = move |how| {
-            begin(how);
-            // SAFETY: the finish was held, and this runs once.
-            unsafe { S::release(finish) };
+    /// Returns the scope, the inputs in this scope, for which the task is held back, and a closure that waits for the other
+    /// inputs first. It does not go on if its own scope was cancelled meanwhile.
+    #[expect(clippy::type_complexity, reason = "it is named once")]
+    fn with_inputs<F, T>(
+        self,
+        f: F,
+    ) -> (
+        &'scope Scope<'scope, 'env, S>,
+        Inputs,
+        impl for<'t> FnOnce(S::Token<'t>) -> T + Send + 'scope,
+    )
+    where
+        F: for<'t> FnOnce(S::Token<'t>) -> T + Send + 'scope,
+        T: Send + 'scope,
+    {
+        let scope = self.scope;
+        let finish = std::ptr::from_ref(scope.finish()).cast::<()>();
+        let is_ours = |task: &SharedTask| S::DEFERS && std::ptr::eq(task.head().finish, finish);
+        let (ours, others) = self.inputs.partition(is_ours);
+        // Most tasks have none, and then this is small enough for a slot.
+        let others = (!others.is_empty()).then(|| Box::new(others));
+        let f = move |token: S::Token<'_>| {
+            if let Some(others) = others {
+                others.tasks().for_each(|task| {
+                    task.call_got();
+                    task.await_end(false);
+                });
+                if scope.is_cancelled() {
+                    drop(f);
+                    resume_unwind(Box::new(Cancelled));
+                }
+            }
+            f(token)
         };
-        // SAFETY: the finish was held, so the scope, and what the tasks borrow, lasts until `begin` has
-        // run.
-        unsafe { Pending::new(inputs, begin) }
+        (scope, ours, f)
     }
-
-    fn scope_address(&self) -> usize {
-        std::ptr::from_ref(self.scope).addr()
-    }
-}
-
-/// Waits for inputs of other scopes. Returns whether the task must not begin, because its own scope was
-/// cancelled meanwhile.
-fn wait_for<S: Spawner>(others: &[Input], scope: &Scope<'_, '_, S>) -> bool {
-    others.iter().for_each(Input::wait);
-    !others.is_empty() && scope.is_cancelled()
 }
 
 impl<S: Spawner> std::fmt::Debug for After<'_, '_, S> {

@@ -24,7 +24,7 @@
 //!   the awaited task depends on, so it is a wait like any other: no task that it runs waits for its
 //!   own frames, unless the program waits for itself.
 //! - **Any other thread** calls an idle worker for each of these tasks, and marks the pending ones as
-//!   called ([`Pending::call_workers`]): the thread that begins a called task puts it in the finish's
+//!   called ([`Look::call_workers`]): the thread that begins a called task puts it in the finish's
 //!   queue, which calls an idle worker. Otherwise the task might stay on the stack of a worker that
 //!   waits for this thread.
 //!
@@ -44,74 +44,93 @@ mod models;
 pub use after::After;
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::ptr::NonNull;
 
 use crate::pool::keep_orphan;
-use crate::sync::{AtomicBool, AtomicUsize, Mutex, Ordering, UnsafeCell, lock};
+use crate::promise::{Head, SharedTask, TaskRef, Watcher};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering, UnsafeCell};
 use crate::unwind::catch;
 
-/// A task as those see it that depend on it.
-pub(crate) trait Node {
-    /// Returns the address of the scope whose tasks can begin after this one, or 0.
-    fn scope(&self) -> usize;
-
-    /// Returns whether the task has ended. If so, what it did is visible.
-    fn is_done(&self) -> bool;
-
-    /// Returns the state of a task that was made with inputs.
-    fn pending(&self) -> Option<&Arc<Pending>>;
-
-    /// Lets the end of this task count for `successor`. Returns false if the task has ended.
-    fn precede(&self, successor: &Arc<Pending>) -> bool;
-
-    /// Runs the task, if no worker has begun it and this thread is a worker of its pool. The task is
-    /// not pending.
-    fn run(&self);
-
-    /// Calls an idle worker for the task, if no worker has begun it. The task is not pending.
-    fn call_worker(&self);
-
-    /// Waits until the task has ended. A worker helps the worker that runs the task.
-    fn wait(&self);
+/// A task on which another one depends.
+struct Input {
+    task: SharedTask,
+    /// The place of the other task among the watchers of this one.
+    watcher: UnsafeCell<Option<Watcher>>,
 }
 
-/// A task on which another one depends. It has the lifetime of the scope's borrows, and must not be
-/// used once the scope has ended.
-#[derive(Clone)]
-pub(crate) struct Input(Arc<dyn Node>);
-
-// SAFETY: `new`'s caller guarantees that the functions of the node may be called on any thread, and
-// that any thread may drop it.
+// SAFETY: the watcher is used by the maker of the other task, and then by the thread that takes it out of the list of
+// this one. The task is `Send` and `Sync`.
 unsafe impl Send for Input {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Input {}
 
-impl Input {
-    /// # Safety
-    ///
-    /// Any thread may call the functions of the node and drop it. The caller drops the input, and all
-    /// clones of it, while `'scope` lasts.
-    pub(crate) unsafe fn new<'scope>(node: Arc<dyn Node + 'scope>) -> Input {
-        // SAFETY: only the lifetime changes, and the caller guarantees that it is kept.
-        Input(unsafe { std::mem::transmute::<Arc<dyn Node + 'scope>, Arc<dyn Node>>(node) })
+/// The number of inputs that lie in the memory of the task. Most tasks have no more.
+const INLINE: usize = 2;
+
+/// The tasks on which another one depends. They have the lifetime of the scope's borrows, and must not be used once the
+/// scope has ended.
+#[derive(Default)]
+pub struct Inputs {
+    first: [Option<Input>; INLINE],
+    more: Vec<Input>,
+}
+
+impl Inputs {
+    /// Adds a task. Any thread may drop its result.
+    pub(crate) fn push(&mut self, task: SharedTask) {
+        let input = Input {
+            task,
+            watcher: UnsafeCell::new(None),
+        };
+        match self.first.iter_mut().find(|place| place.is_none()) {
+            Some(place) => *place = Some(input),
+            None => self.more.push(input),
+        }
     }
 
-    pub(crate) fn scope(&self) -> usize {
-        self.0.scope()
+    fn iter(&self) -> impl DoubleEndedIterator<Item = &Input> {
+        self.first.iter().flatten().chain(&self.more)
     }
 
-    /// Waits until the task has ended.
-    pub(crate) fn wait(&self) {
-        self.0.wait();
+    pub(crate) fn tasks(&self) -> impl DoubleEndedIterator<Item = &SharedTask> {
+        self.iter().map(|input| &input.task)
     }
 
-    /// Returns a [`Look`] at the inputs, if the task is pending.
-    fn look(&self) -> Option<Look> {
-        self.0.pending().and_then(Pending::look)
+    pub(crate) fn len(&self) -> usize {
+        self.first.iter().flatten().count() + self.more.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.first[0].is_none()
+    }
+
+    fn get(&self, index: usize) -> &SharedTask {
+        let input = match self.first.get(index) {
+            Some(input) => input.as_ref(),
+            None => self.more.get(index - INLINE),
+        };
+        &input.expect("there is such an input").task
+    }
+
+    /// Divides the inputs into those that are `ours` and the others.
+    pub(crate) fn partition(self, ours: impl Fn(&SharedTask) -> bool) -> (Inputs, Inputs) {
+        if self.tasks().all(&ours) {
+            return (self, Inputs::default());
+        }
+        let mut parts = (Inputs::default(), Inputs::default());
+        let all = self.first.into_iter().flatten().chain(self.more);
+        for input in all {
+            match ours(&input.task) {
+                true => parts.0.push(input.task),
+                false => parts.1.push(input.task),
+            }
+        }
+        parts
     }
 }
 
 /// How a pending task begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Begin {
     /// It goes to the stack of this worker, where it may.
     Spawn,
@@ -121,180 +140,199 @@ pub(crate) enum Begin {
     HasEnded,
 }
 
-/// A task with inputs.
-pub(crate) struct Pending<B: ?Sized = dyn FnMut(Begin) + Send> {
+/// What a task with inputs waits for, in the memory of the task.
+pub(crate) struct Pending {
+    /// The task. It lives as long as something is missing.
+    task: NonNull<Head>,
     /// Number of inputs that have not ended, of threads that look at them, and one while the inputs
     /// are being counted.
     missing: AtomicUsize,
     /// Read by the threads that are counted in `missing`. Emptied by the thread that finds nothing
     /// missing.
-    inputs: UnsafeCell<Vec<Input>>,
+    inputs: UnsafeCell<Inputs>,
     /// Whether a thread outside the pool waits for the task.
     is_called: AtomicBool,
-    /// Begins the task. Only the thread that finds nothing missing locks and calls it, so no thread
-    /// waits for this lock.
-    begin: Mutex<B>,
 }
 
 // SAFETY: `inputs` is read by counted threads only, and written once no thread is counted. The other
 // fields are `Sync`, and `Input` is `Send` and `Sync`.
-unsafe impl<B: ?Sized + Send> Sync for Pending<B> {}
+unsafe impl Sync for Pending {}
 
 impl Pending {
-    /// Returns a task with these inputs. The caller [counts](Self::count_inputs) them.
-    ///
-    /// # Safety
-    ///
-    /// The captures of `begin` stay valid until it has run, and so do the inputs.
-    pub(crate) unsafe fn new<'b>(
-        inputs: Vec<Input>,
-        begin: impl FnOnce(Begin) + Send + 'b,
-    ) -> Arc<Pending> {
-        let mut begin = Some(begin);
-        let begin = move |how| begin.take().expect("nothing is missing once")(how);
-        let pending: Arc<Pending<dyn FnMut(Begin) + Send + 'b>> = Arc::new(Pending {
+    /// Returns what this task waits for. The caller [counts](Self::count_inputs) the inputs.
+    pub(crate) fn new(task: NonNull<Head>, inputs: Inputs) -> Pending {
+        Pending {
+            task,
             missing: AtomicUsize::new(1),
             inputs: UnsafeCell::new(inputs),
             is_called: AtomicBool::new(false),
-            begin: Mutex::new(begin),
-        });
-        // SAFETY: only the lifetime changes, and the caller guarantees that the captures stay valid.
-        unsafe { std::mem::transmute(pending) }
+        }
     }
 
     /// Counts the inputs, once. Begins the task if all of them have ended.
-    pub(crate) fn count_inputs(self: &Arc<Self>) {
-        let look = Look {
-            task: Some(Arc::clone(self)),
-            unseen: usize::MAX,
-        };
-        for input in look.inputs() {
-            // Relaxed: `precede` makes this visible to the end of the input. The maker is counted, so
-            // the count is above zero.
-            self.missing.fetch_add(1, Ordering::Relaxed);
-            if !input.0.precede(self) {
-                self.missing.fetch_sub(1, Ordering::Relaxed);
+    ///
+    /// # Safety
+    ///
+    /// The task has this as its [`TaskRef::pending`]. It is a task of a scope that does not end before the task begins,
+    /// and neither do the inputs.
+    pub(crate) unsafe fn count_inputs(this: NonNull<Pending>) {
+        // SAFETY: the maker is counted, so the task lives, and no thread writes to the inputs.
+        unsafe {
+            let (pending, look) = (this.as_ref(), Look::of(this.as_ref()));
+            for input in look.inputs().iter() {
+                // Relaxed: adding the watcher makes this visible to the end of the input. The maker is counted, so
+                // the count is above zero.
+                pending.missing.fetch_add(1, Ordering::Relaxed);
+                // No other thread uses the watcher before it is in the list.
+                let watcher = input
+                    .watcher
+                    .with_mut(|place| (*place).insert(Watcher::successor(this)) as *mut Watcher);
+                // The watcher lives until `input_ended`, because the input is counted until then.
+                if !input.task.head().channel.add(watcher) {
+                    pending.missing.fetch_sub(1, Ordering::Relaxed);
+                }
             }
         }
     }
 
-    /// Records the end of an input.
-    pub(crate) fn input_ended(&self) {
-        self.came(false);
+    /// Records the end of an input. The task may be gone afterwards, so this gets no reference.
+    ///
+    /// # Safety
+    ///
+    /// The input was counted, and this is its end.
+    pub(crate) unsafe fn input_ended(this: NonNull<Pending>) {
+        // SAFETY: the input is counted until `came`.
+        unsafe { Self::came(this, false) };
     }
 
     /// Counts one thing that is no longer missing. Begins the task if nothing else is.
-    fn came(&self, has_ended: bool) {
+    ///
+    /// # Safety
+    ///
+    /// The thing was counted, and this is called once for it.
+    unsafe fn came(this: NonNull<Pending>, has_ended: bool) {
+        // SAFETY: the caller is counted, so the task lives until the count is lowered.
+        let pending = unsafe { this.as_ref() };
         // AcqRel: what the inputs have done happens before the task begins.
-        if self.missing.fetch_sub(1, Ordering::AcqRel) > 1 {
+        if pending.missing.fetch_sub(1, Ordering::AcqRel) > 1 {
             return;
         }
         // SAFETY: no thread is counted any more, and none will be, so this is the only one that uses
-        // the inputs. Acquire: the others have read them before.
-        let inputs = self
-            .inputs
-            .with_mut(|inputs| unsafe { std::mem::take(&mut *inputs) });
-        for input in inputs {
+        // the inputs, and the task lives until it begins. Acquire: the others have read the inputs before.
+        let (inputs, task) = unsafe {
+            let inputs = pending
+                .inputs
+                .with_mut(|inputs| std::mem::take(&mut *inputs));
+            (inputs, TaskRef::new(pending.task))
+        };
+        for input in inputs.first.into_iter().flatten().chain(inputs.more) {
             if let Err(panic) = catch(|| drop(input)) {
                 // The destructor of a result that no thread gets.
                 keep_orphan(panic);
             }
         }
         // Relaxed: the flag was set by a thread that looked, so before its part of the count.
-        let begin = match self.is_called.load(Ordering::Relaxed) {
+        let how = match pending.is_called.load(Ordering::Relaxed) {
             _ if has_ended => Begin::HasEnded,
             true => Begin::Call,
             false => Begin::Spawn,
         };
-        lock(&self.begin)(begin);
-    }
-
-    /// Keeps the task from beginning, for a look at its inputs. Returns None if nothing is missing: then
-    /// the inputs have ended, and what they did is visible.
-    pub(crate) fn look(self: &Arc<Self>) -> Option<Look> {
-        let one_more = |missing| (missing > 0).then_some(missing + 1);
-        // Relaxed: only the count itself matters. Acquire, if it is zero: pairs with `came`.
-        self.missing
-            .fetch_update(Ordering::Relaxed, Ordering::Acquire, one_more)
-            .ok()?;
-        let mut look = Look {
-            task: Some(Arc::clone(self)),
-            unseen: 0,
-        };
-        look.unseen = look.inputs().len();
-        Some(look)
-    }
-
-    /// Calls an idle worker for each task that this one waits for and that no worker has begun. Marks
-    /// the pending ones, and this task, as called. Returns false if nothing is missing.
-    pub(crate) fn call_workers(self: &Arc<Self>) -> bool {
-        let mut path: Vec<Look> = self.look().into_iter().collect();
-        let is_pending = !path.is_empty();
-        // Relaxed: a task that is marked already was walked through, or is being.
-        if is_pending && self.is_called.swap(true, Ordering::Relaxed) {
-            return true;
-        }
-        while let Some(look) = path.last_mut() {
-            let Some(input) = look.next() else {
-                path.pop();
-                continue;
-            };
-            match input.look() {
-                _ if input.0.is_done() => (),
-                Some(look) => {
-                    if !look.task().is_called.swap(true, Ordering::Relaxed) {
-                        path.push(look);
-                    }
-                }
-                None => input.0.call_worker(),
-            }
-        }
-        is_pending
+        // SAFETY: nothing is missing, once.
+        unsafe { task.begin(how) };
     }
 }
 
 /// A look at the inputs of a pending task, the newest first. Until it is dropped, the task does not
 /// begin on another thread, and the scope does not end.
 pub(crate) struct Look {
-    /// None once the look has ended.
-    task: Option<Arc<Pending>>,
+    /// What the task waits for, which lives while the look is counted. None once the look has ended.
+    pending: Option<NonNull<Pending>>,
     /// Number of inputs that were not looked at: the oldest ones.
     unseen: usize,
 }
 
 impl Look {
-    fn task(&self) -> &Arc<Pending> {
-        let task = self.task.as_ref();
-        task.expect("only `end` takes the task")
+    /// Keeps the task from beginning, for a look at its inputs. Returns None if nothing is missing: then
+    /// the inputs have ended, and what they did is visible.
+    pub(crate) fn at(task: &TaskRef) -> Option<Look> {
+        let pending = task.pending()?;
+        let one_more = |missing| (missing > 0).then_some(missing + 1);
+        // Relaxed: only the count itself matters. Acquire, if it is zero: pairs with `came`.
+        (pending.missing)
+            .fetch_update(Ordering::Relaxed, Ordering::Acquire, one_more)
+            .ok()?;
+        let mut look = Look::of(pending);
+        look.unseen = look.inputs().len();
+        Some(look)
     }
 
-    fn inputs(&self) -> &[Input] {
+    /// Returns a look that is counted already.
+    fn of(pending: &Pending) -> Look {
+        Look {
+            pending: Some(NonNull::from(pending)),
+            unseen: usize::MAX,
+        }
+    }
+
+    fn pending(&self) -> &Pending {
+        let pending = self.pending.expect("only `end` takes it");
+        // SAFETY: this look is counted, so the task lives.
+        unsafe { pending.as_ref() }
+    }
+
+    fn inputs(&self) -> &Inputs {
         // SAFETY: this look is counted, so no thread writes to the inputs while it exists.
-        self.task().inputs.with(|inputs| unsafe { &*inputs })
+        self.pending().inputs.with(|inputs| unsafe { &*inputs })
     }
 
     /// Returns the newest input that was not looked at.
-    fn next(&mut self) -> Option<Input> {
+    fn next(&mut self) -> Option<SharedTask> {
         self.unseen = self.unseen.checked_sub(1)?;
-        Some(self.inputs()[self.unseen].clone())
+        Some(self.inputs().get(self.unseen).clone())
+    }
+
+    /// Calls an idle worker for each task that this one waits for and that no worker has begun. Marks
+    /// the pending ones, and this task, as called. Returns true: something was missing.
+    pub(crate) fn call_workers(self) -> bool {
+        // Relaxed: a task that is marked already was walked through, or is being.
+        if self.pending().is_called.swap(true, Ordering::Relaxed) {
+            return true;
+        }
+        let mut path = vec![self];
+        while let Some(look) = path.last_mut() {
+            let Some(input) = look.next() else {
+                path.pop();
+                continue;
+            };
+            match Look::at(&input) {
+                _ if input.is_done() => (),
+                Some(look) => {
+                    if !look.pending().is_called.swap(true, Ordering::Relaxed) {
+                        path.push(look);
+                    }
+                }
+                None => input.call_worker(),
+            }
+        }
+        true
     }
 
     /// Runs what the task depends on, without a wait. Returns whether all inputs have ended.
     pub(crate) fn run_inputs(&self) -> bool {
-        for input in self.inputs().iter().rev() {
+        for input in self.inputs().tasks().rev() {
             run_ready(input);
         }
-        self.inputs().iter().all(|input| input.0.is_done())
+        self.inputs().tasks().all(|input| input.is_done())
     }
 
     /// Waits until all inputs have ended. This worker first runs all that are ready: while it waits
     /// for one, it does not look at the others.
     pub(crate) fn await_inputs(&self) {
         self.run_inputs();
-        for input in self.inputs().iter().rev() {
-            while !input.0.is_done() {
+        for input in self.inputs().tasks().rev() {
+            while !input.is_done() {
                 if let Some(running) = run_ready(input) {
-                    running.wait();
+                    running.await_end(false);
                 }
             }
         }
@@ -306,8 +344,9 @@ impl Look {
     }
 
     fn release(&mut self, has_ended: bool) {
-        if let Some(task) = self.task.take() {
-            task.came(has_ended);
+        if let Some(pending) = self.pending.take() {
+            // SAFETY: the look was counted, and no longer is.
+            unsafe { Pending::came(pending, has_ended) };
         }
     }
 }
@@ -325,7 +364,7 @@ impl Drop for Look {
 /// returned one.
 ///
 /// It takes the newest input first: thieves take the oldest task of a stack.
-fn run_ready(task: &Input) -> Option<Input> {
+fn run_ready(task: &SharedTask) -> Option<SharedTask> {
     let mut walk = Walk::default();
     walk.enter(task.clone());
     while let Some(step) = walk.path.last_mut() {
@@ -344,27 +383,33 @@ struct Walk {
     /// The tasks that have not ended although the walk has left them. Without them, the walk would
     /// enter such a task once on each path to it. The tasks on the path are not among them, because
     /// no task depends on itself.
-    blocked: HashSet<*const Pending>,
+    blocked: HashSet<NonNull<Pending>>,
     /// The first task that another thread runs.
-    running: Option<Input>,
+    running: Option<SharedTask>,
 }
 
 /// A pending task on the path of a walk.
 struct Step {
-    node: Input,
+    node: SharedTask,
     look: Look,
     /// Whether an input has not ended, although this worker has run what it could.
     is_blocked: bool,
 }
 
 impl Walk {
-    fn enter(&mut self, node: Input) {
-        if node.0.is_done() {
+    fn enter(&mut self, node: SharedTask) {
+        if node.is_done() {
             return;
         }
-        match node.look() {
+        match Look::at(&node) {
             None => self.run(&node),
-            Some(look) if self.blocked.contains(&Arc::as_ptr(look.task())) => self.block(),
+            Some(look)
+                if self
+                    .blocked
+                    .contains(&look.pending.expect("the look goes on")) =>
+            {
+                self.block()
+            }
             Some(look) => self.path.push(Step {
                 node,
                 look,
@@ -387,17 +432,17 @@ impl Walk {
             true => self.block(),
             false => self.run(&node),
         }
-        let has_ended = node.0.is_done();
+        let has_ended = node.is_done();
         if !has_ended {
-            self.blocked.insert(Arc::as_ptr(look.task()));
+            self.blocked.insert(look.pending.expect("the look goes on"));
         }
         look.end(has_ended);
     }
 
     /// Runs a task whose inputs have ended.
-    fn run(&mut self, node: &Input) {
-        node.0.run();
-        if !node.0.is_done() {
+    fn run(&mut self, node: &SharedTask) {
+        node.run();
+        if !node.is_done() {
             self.running.get_or_insert_with(|| node.clone());
             self.block();
         }

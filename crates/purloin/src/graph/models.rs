@@ -1,39 +1,73 @@
 //! Loom models of pending tasks.
 
+use std::alloc::Layout;
+use std::mem::{MaybeUninit, offset_of};
+use std::ptr::null;
 use std::sync::atomic::{AtomicUsize as Count, Ordering::Relaxed};
 
 use loom::cell::UnsafeCell;
+use loom::sync::Arc;
 use loom::thread;
 
 use super::*;
+use crate::promise::{Functions, Oneshot, Promise};
 
-/// An input without a pool. Its task writes to `effect`.
+/// A task without a pool.
+#[repr(C)]
 struct Task {
+    head: Head,
+    /// Written by the task.
     effect: UnsafeCell<u32>,
-    is_done: AtomicBool,
-    /// None once the end has come.
-    successors: Mutex<Option<Vec<Arc<Pending>>>>,
+    /// How often its handle has gone.
+    gone: Count,
 }
 
-// SAFETY: `effect` is written before the end, and read after it.
+// SAFETY: `effect` is written before the end, and read after it. The head is used as its own page says.
 unsafe impl Sync for Task {}
+// SAFETY: as above.
+unsafe impl Send for Task {}
+
+const FUNCTIONS: &Functions = &Functions {
+    pop: |_, _, _| false,
+    let_go: |task| {
+        // SAFETY: the model keeps the task until its end.
+        let task = unsafe { task.cast::<Task>().as_ref() };
+        task.gone.fetch_add(1, Relaxed);
+    },
+    abandon: |_| unreachable!(),
+    is_local: |_| false,
+    run: |_, _| (),
+    call_worker: |_| (),
+    wait: |task, _| {
+        // SAFETY: the model keeps the task until its end.
+        while !unsafe { task.as_ref() }.channel.is_done() {
+            thread::yield_now();
+        }
+    },
+    begin: |_, _| unreachable!(),
+    got: None,
+    fail: |_, _| unreachable!(),
+    drop_message: |_| None,
+    message: 0,
+    pending: None,
+    layout: Layout::new::<Task>(),
+};
 
 impl Task {
-    fn new() -> Arc<Task> {
-        Arc::new(Task {
+    fn new(functions: &'static Functions) -> Task {
+        Task {
+            head: Head::new(Oneshot::new(false), functions, null()),
             effect: UnsafeCell::new(0),
-            is_done: AtomicBool::new(false),
-            successors: Mutex::new(Some(Vec::new())),
-        })
+            gone: Count::new(0),
+        }
     }
 
     /// Runs the task, as its claimant does.
     fn end(&self) {
+        assert!(self.head.channel.claim(0));
         // SAFETY: one thread runs the task, and no other looks at the effect before the end.
         self.effect.with_mut(|effect| unsafe { *effect = 7 });
-        self.is_done.store(true, Ordering::Release);
-        let successors = lock(&self.successors).take().unwrap_or_default();
-        successors.iter().for_each(|task| task.input_ended());
+        self.head.channel.end().watchers.wake();
     }
 
     fn check_effect(&self) {
@@ -42,107 +76,110 @@ impl Task {
     }
 }
 
-impl Node for Task {
-    fn scope(&self) -> usize {
-        0
-    }
+/// A task with inputs, which records how often it has begun, and how.
+#[repr(C)]
+struct Dependent {
+    task: Task,
+    pending: MaybeUninit<Pending>,
+    inputs: Vec<Arc<Task>>,
+    begun: [Count; 3],
+}
 
-    fn is_done(&self) -> bool {
-        self.is_done.load(Ordering::Acquire)
-    }
+// SAFETY: as for `Task`. `pending` is written before other threads have the task, and is `Sync`.
+unsafe impl Sync for Dependent {}
+// SAFETY: as above.
+unsafe impl Send for Dependent {}
 
-    fn pending(&self) -> Option<&Arc<Pending>> {
-        None
-    }
+const FUNCTIONS_WITH_INPUTS: &Functions = &Functions {
+    begin: |task, how| {
+        // SAFETY: the model keeps the task until its end.
+        let this = unsafe { task.cast::<Dependent>().as_ref() };
+        this.inputs.iter().for_each(|input| input.check_effect());
+        this.begun[how as usize].fetch_add(1, Relaxed);
+    },
+    pending: Some(offset_of!(Dependent, pending)),
+    ..*FUNCTIONS
+};
 
-    fn precede(&self, successor: &Arc<Pending>) -> bool {
-        match &mut *lock(&self.successors) {
-            Some(successors) => successors.push(Arc::clone(successor)),
-            None => return false,
+impl Dependent {
+    /// Returns a task that depends on `N` others, which are not counted yet.
+    fn new<const N: usize>() -> Box<Dependent> {
+        let inputs: Vec<_> = (0..N).map(|_| Arc::new(Task::new(FUNCTIONS))).collect();
+        let mut tasks = Inputs::default();
+        for task in &inputs {
+            // SAFETY: this is the handle of the task, and no code looks at its result. The model keeps the task.
+            let promise: Promise<()> = unsafe { Promise::new(NonNull::from(&**task).cast()) };
+            tasks.push(promise.share());
         }
-        true
+        // The task does not move any more.
+        let mut this = Box::new(Dependent {
+            task: Task::new(FUNCTIONS_WITH_INPUTS),
+            pending: MaybeUninit::uninit(),
+            inputs,
+            begun: Default::default(),
+        });
+        let head = NonNull::from(&mut *this).cast();
+        this.pending.write(Pending::new(head, tasks));
+        this
     }
 
-    fn run(&self) {}
+    /// Counts the inputs, once.
+    fn count_inputs(&self) {
+        // SAFETY: the task has this as its `pending`, and the model keeps it and its inputs.
+        unsafe { Pending::count_inputs(NonNull::from(&self.pending).cast()) };
+    }
 
-    fn call_worker(&self) {}
+    fn look(&self) -> Option<Look> {
+        // SAFETY: the model keeps the task until its end.
+        Look::at(&unsafe { TaskRef::new(NonNull::from(self).cast()) })
+    }
 
-    fn wait(&self) {
-        while !self.is_done() {
-            thread::yield_now();
-        }
+    fn check_effects(&self) {
+        self.inputs.iter().for_each(|input| input.check_effect());
+    }
+
+    fn times(&self, how: Begin) -> usize {
+        self.begun[how as usize].load(Relaxed)
     }
 }
 
-/// How often a pending task has begun in each way.
-#[derive(Default)]
-struct Begun {
-    spawned: Count,
-    called: Count,
-    had_ended: Count,
-}
-
-impl Begun {
-    fn times(&self) -> usize {
-        [&self.spawned, &self.called, &self.had_ended]
-            .iter()
-            .map(|count| count.load(Relaxed))
-            .sum()
-    }
-}
-
-/// Picks the count of one way to begin.
-type Way = fn(&Begun) -> &Count;
-
-/// Ends `N` inputs on a thread each, while `maker` makes a task that depends on them, and looks. The
-/// task begins once, after all of them, and in the way that `maker` returns, if it knows.
-fn check<const N: usize>(maker: fn(&Arc<Pending>, &[Arc<Task>; N]) -> Option<Way>) {
+/// Ends `N` inputs on a thread each, while this thread makes a task that depends on them, and looks. The
+/// task begins once, after all of them, and in the way that `looker` returns, if it knows.
+fn check<const N: usize>(looker: fn(&Dependent) -> Option<Begin>) {
     loom::model(move || {
-        let tasks = std::array::from_fn(|_| Task::new());
-        let begun = Arc::new(Begun::default());
-        let threads = tasks.clone().map(|task| thread::spawn(move || task.end()));
-        let begin = {
-            let (tasks, begun) = (tasks.clone(), Arc::clone(&begun));
-            move |how| {
-                tasks.iter().for_each(|task| task.check_effect());
-                let count = match how {
-                    Begin::Spawn => &begun.spawned,
-                    Begin::Call => &begun.called,
-                    Begin::HasEnded => &begun.had_ended,
-                };
-                count.fetch_add(1, Relaxed);
-            }
-        };
-        // SAFETY: the nodes may be used and dropped on any thread, and all captures are owned.
-        let pending = unsafe {
-            let inputs = tasks.clone().map(|task| Input::new(task as Arc<dyn Node>));
-            Pending::new(inputs.into(), begin)
-        };
-        pending.count_inputs();
-        let expected = maker(&pending, &tasks);
+        let task = Dependent::new::<N>();
+        let threads: Vec<_> = (task.inputs.iter().cloned())
+            .map(|input| thread::spawn(move || input.end()))
+            .collect();
+        task.count_inputs();
+        let expected = looker(&task);
         threads
             .into_iter()
             .for_each(|thread| thread.join().unwrap());
-        assert_eq!(begun.times(), 1);
-        if let Some(way) = expected {
-            assert_eq!(way(&begun).load(Relaxed), 1, "it begins in another way");
+        let begun = [Begin::Spawn, Begin::Call, Begin::HasEnded].map(|how| task.times(how));
+        assert_eq!(begun.iter().sum::<usize>(), 1);
+        if let Some(how) = expected {
+            assert_eq!(task.times(how), 1, "it begins in another way");
+        }
+        for input in &task.inputs {
+            assert_eq!(input.gone.load(Relaxed), 1);
         }
     });
 }
 
 #[test]
 fn a_pending_task_begins_once_after_all_of_its_inputs() {
-    check::<2>(|_, _| Some(|begun| &begun.spawned));
+    check::<2>(|_| Some(Begin::Spawn));
 }
 
 /// As a worker does that needs the result.
 #[test]
 fn a_worker_that_has_awaited_the_inputs_sees_what_they_did() {
-    check::<1>(|pending, tasks| {
-        let look = pending.look();
+    check::<1>(|task| {
+        let look = task.look();
         look.iter().for_each(Look::await_inputs);
         // Here the worker runs the task.
-        tasks.iter().for_each(|task| task.check_effect());
+        task.check_effects();
         // An input may record its end later than this. Then its ticket is spawned although it has ended.
         look.into_iter().for_each(|look| look.end(true));
         None
@@ -153,50 +190,40 @@ fn a_worker_that_has_awaited_the_inputs_sees_what_they_did() {
 #[test]
 fn a_task_that_ended_during_a_look_is_not_begun_again() {
     loom::model(|| {
-        let input = Task::new();
-        let begun = Arc::new(Begun::default());
-        let count = Arc::clone(&begun);
-        let begin = move |how| {
-            assert!(matches!(how, Begin::HasEnded));
-            count.had_ended.fetch_add(1, Relaxed);
-        };
-        // SAFETY: the nodes may be used and dropped on any thread, and all captures are owned.
-        let pending = unsafe {
-            let inputs = vec![Input::new(Arc::clone(&input) as Arc<dyn Node>)];
-            Pending::new(inputs, begin)
-        };
-        pending.count_inputs();
-        let look = pending.look().expect("the input has not ended");
+        let task = Dependent::new::<1>();
+        task.count_inputs();
+        let look = task.look().expect("the input has not ended");
+        let input = task.inputs[0].clone();
         thread::spawn(move || input.end()).join().unwrap();
         look.end(true);
-        assert_eq!(begun.times(), 1);
+        assert_eq!(task.times(Begin::HasEnded), 1);
     });
 }
 
 /// As a worker does that polls.
 #[test]
 fn a_look_delays_the_begin_and_does_not_lose_it() {
-    check::<1>(|pending, tasks| {
-        match pending.look() {
+    check::<1>(|task| {
+        match task.look() {
             Some(look) if look.run_inputs() => {
-                tasks.iter().for_each(|task| task.check_effect());
+                task.check_effects();
                 look.end(true);
                 return None;
             }
             Some(_) => (),
-            None => tasks.iter().for_each(|task| task.check_effect()),
+            None => task.check_effects(),
         }
-        Some(|begun| &begun.spawned)
+        Some(Begin::Spawn)
     });
 }
 
 #[test]
 fn a_task_is_called_or_its_inputs_have_ended() {
-    check::<1>(|pending, tasks| {
-        if pending.call_workers() {
-            return Some(|begun| &begun.called);
+    check::<1>(|task| {
+        if task.look().is_some_and(Look::call_workers) {
+            return Some(Begin::Call);
         }
-        tasks.iter().for_each(|task| task.check_effect());
-        Some(|begun| &begun.spawned)
+        task.check_effects();
+        Some(Begin::Spawn)
     });
 }

@@ -1,7 +1,6 @@
 //! Futures.
 //!
-//! A future is a [oneshot channel](super::oneshot) with the closure that sends, in memory of its
-//! own, and a **ticket**: a task in a slot like any other, which says *run that closure, unless
+//! A future is an [object](crate::promise) with a channel for the result and the closure that sends it, and a **ticket**: a task in a slot like any other, which says *run that closure, unless
 //! another thread has*. The thread that **claims** the closure, by moving the channel's state from
 //! TASK, runs it. This thread may be
 //!
@@ -33,63 +32,45 @@
 //! only descendants of the awaited task, and none at all while it has tasks of its own to offer
 //! (see [`super`]). The frames that it suspends wait for the task, and so for all its descendants.
 //! No descendant waits for these frames, unless the program waits for itself. If one does so
-//! directly, it panics: see [`waits_for_itself`](promise::waits_for_itself).
+//! directly, it panics: see [`waits_for_itself`](handle::waits_for_itself).
+//!
+//! # Inputs
+//!
+//! A future that begins after others ([`graph`](crate::graph)) has no place on a stack. Its ticket is spawned when
+//! its inputs have ended, and is a task like any other from then on.
 //!
 //! # The end of the channel
 //!
-//! Each holder releases the channel once, and the last one frees it. The last one that the scope waits
+//! Each holder releases the channel once, and the last one frees the object. The last one that the scope waits
 //! for drops a result that was never fetched.
 //!
 //! Source: Channel (channel-based futures).
 
-mod claimed;
-mod promise;
-mod sender;
+mod handle;
+mod task;
+mod tickets;
 
 use std::cell::UnsafeCell;
 use std::mem::{ManuallyDrop, MaybeUninit};
+use std::panic::resume_unwind;
 use std::ptr::{NonNull, null};
 
+use self::task::{Object, Origin, Task};
 use super::finish::{Finish, end_above, is_half_full};
-use super::oneshot::{self, EXTRA_HOLDER, JOB, Oneshot, Waiters, WaitingWorker};
 use super::slot::{Slot, State};
 use super::steal;
 use super::token::Token;
-use crate::asynchronous::wake;
 use crate::cancel::CancelFlag;
 use crate::cancel::Cancelled;
-use crate::handle::{Functions, Handle, Place, Promise, Wait};
-use crate::pool::{Injected, Job, Lineage, Me, Shared, block_until, keep_orphan, thread_waker};
+use crate::graph::{Begin, Inputs, Pending};
+use crate::handle::Handle;
+use crate::pool::{Injected, Job, Lineage, Me, Shared, block_until, keep_orphan};
+use crate::promise::{self, EXTRA_HOLDER, Functions, Head, JOB, Message, Oneshot};
+use crate::promise::{Place, Promise, Wait, Waiters, WaitingWorker};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::thread;
 use crate::sync::{AtomicBool, Ordering};
-use crate::unwind::{Panic, catch, drop_cancelled, drop_catching};
-
-/// A channel with the closure that sends.
-struct Sender<S: Scheduler, F, T> {
-    channel: Oneshot<T>,
-    pool: *const Shared<S>,
-    /// The number of the pool. The address alone is not enough, because another pool may later be
-    /// at the same address.
-    pool_id: u64,
-    /// The finish in whose scope the future was made, or null.
-    finish: *const Finish<S>,
-    /// The flag of the scope around the code that made the future.
-    scope: CancelFlag,
-    /// The lineage of the code that made the future; none if no worker did.
-    lineage: Lineage,
-    /// The process that has the pool's threads.
-    process: u32,
-    kind: Kind,
-    /// Whether a worker has taken the [injected](inject) job.
-    job_taken: AtomicBool,
-    /// Whether the claimant has reached the ticket, and keeps it. Used by the claimant.
-    keeps_ticket: AtomicBool,
-    /// The ticket's slot in the stack of worker `owner`, or null if the ticket is elsewhere.
-    slot: *mut Slot<S>,
-    owner: usize,
-    closure: UnsafeCell<MaybeUninit<F>>,
-}
+use crate::unwind::{Panic, catch, discard, drop_cancelled, drop_catching};
 
 /// What a future belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -128,24 +109,28 @@ where
         return Handle::ready(run_all_apart(thread, finish, scope, closure));
     }
     let slot = thread.stack().top();
-    let memory = thread.core().blocks.take();
-    let place = (thread.pool(), slot, thread.index());
-    let sender = Sender::new(
-        memory,
-        Kind::Scoped,
-        place,
-        finish,
-        scope,
-        thread.lineage(),
-        closure,
-    );
+    let origin = Origin {
+        slot,
+        owner: thread.index(),
+        ..Origin::new(thread.pool(), Kind::Scoped, scope, thread.lineage())
+    };
+    let object = thread.core().blocks.take::<Object<S, F, T, 0>>();
+    // SAFETY: the memory is new.
+    unsafe { Object::write(object, finish, origin, closure) };
+    push_ticket(thread, slot, object.cast());
+    // SAFETY: the object was written.
+    unsafe { Object::promise(object) }
+}
+
+/// Pushes the ticket of a future to the slot at the top of this worker's stack.
+#[inline]
+fn push_ticket<S: Scheduler>(thread: Me<'_, S>, slot: *mut Slot<S>, task: NonNull<Task<S>>) {
     // SAFETY: the slot is the free one at the top of this worker's own stack, and a pointer fits.
-    unsafe { (*slot).write(run_ticket::<S, F, T>, sender) };
+    unsafe { (*slot).write(run_ticket::<S>, task) };
     thread.core().tickets.add(slot, thread.stack().spawn_top());
     thread.tasks.push(slot);
     thread.resize_frame(slot, thread.stack().top());
     thread.offer_spawn();
-    Sender::promise(sender)
 }
 
 /// Makes a future of `closure` whose ticket goes to the queue of the finish.
@@ -155,100 +140,130 @@ where
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
     T: Send + 'scope,
 {
-    let (handle, ticket) = deferred_future(finish, closure);
-    finish.enqueue::<true, _>(ticket);
+    let object = promise::allocate::<Object<S, F, T, 0>>();
+    // SAFETY: the memory is new, and the object is written once.
+    let handle = unsafe {
+        Object::write(object, finish, finish.origin(), closure);
+        Object::promise(object)
+    };
+    // SAFETY: `'scope` outlives the finish, which waits for the ticket.
+    let ticket = unsafe { QueuedTicket::new(object.cast()) };
+    finish.enqueue::<true, _>(move |w: Token<'_, S>| ticket.run(w.thread()));
     handle
 }
 
-/// Makes a future of `closure`, and returns its ticket, too. The caller spawns the ticket into the
-/// finish, or drops it once the future has ended.
-pub(super) fn deferred_future<'scope, S, F, T>(
+/// Makes a future of `closure` that begins when its inputs have ended.
+///
+/// # Safety
+///
+/// `'scope` is the lifetime parameter of the scope that holds the finish. There is an input, and all inputs are tasks of
+/// this scope.
+pub(super) unsafe fn future_after<'scope, S, F, T>(
     finish: &'scope Finish<S>,
+    inputs: Inputs,
     closure: F,
-) -> (Handle<T>, impl for<'t> FnOnce(Token<'t, S>) + Send + 'scope)
+) -> Handle<T>
 where
     S: Scheduler,
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
     T: Send + 'scope,
 {
-    finish.check_process();
-    let memory = oneshot::allocate();
-    let nowhere = (finish.pool(), std::ptr::null_mut(), usize::MAX);
-    let sender = Sender::new(
-        memory,
-        Kind::Scoped,
-        nowhere,
-        finish,
-        finish.flag(),
-        finish.lineage(),
-        closure,
-    );
-    let ticket = QueuedTicket { finish, sender };
-    let promise = Sender::promise(sender);
-    let ticket = move |w: Token<'_, S>| ticket.run(w.thread());
-    (promise, ticket)
+    // Until the task begins. It keeps the inputs and the captures of the closure.
+    finish.hold();
+    let object = match finish.pool().current() {
+        Some(thread) => thread.core().blocks.take::<Object<S, F, T, 1>>(),
+        None => promise::allocate(),
+    };
+    // SAFETY: the memory is new, and the object is written once. The finish is held until the task begins.
+    unsafe {
+        Object::write(object, finish, finish.origin(), closure);
+        let pending = Object::set_inputs(object, inputs);
+        let handle = Object::promise(object);
+        Pending::count_inputs(pending);
+        handle
+    }
 }
 
-/// The ticket of a queued or deferred future.
-struct QueuedTicket<'scope, S, F, T>
-where
-    S: Scheduler,
-    F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
-    T: Send,
-{
-    finish: &'scope Finish<S>,
-    sender: NonNull<Sender<S, F, T>>,
+impl<S: Scheduler> Finish<S> {
+    /// Returns the origin of a future of this scope whose ticket is not on a stack.
+    fn origin(&self) -> Origin<S> {
+        self.check_process();
+        Origin::new(self.pool(), Kind::Scoped, self.flag(), self.lineage())
+    }
 }
 
-// SAFETY: the closure and its result are `Send`, so any thread may use the ticket.
-unsafe impl<S, F, T> Send for QueuedTicket<'_, S, F, T>
-where
-    S: Scheduler,
-    F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
-    T: Send,
-{
-}
-
-impl<'scope, S, F, T> QueuedTicket<'scope, S, F, T>
-where
-    S: Scheduler,
-    F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
-    T: Send + 'scope,
-{
-    /// Uses the ticket. If this thread is running the closure, further down its stack, it keeps the
-    /// ticket and holds the finish until the closure has ended: a wait for the closure would not end.
-    fn run(self, thread: Me<'_, S>) {
-        let ticket = ManuallyDrop::new(self);
-        // SAFETY: the ticket is a holder, so the channel lives.
-        let sender = unsafe { ticket.sender.as_ref() };
-        if sender.is_suspended_on(thread) {
-            ticket.finish.hold();
-            // Relaxed: this thread reads it.
-            sender.keeps_ticket.store(true, Ordering::Relaxed);
-        } else {
-            // SAFETY: this is the future's only ticket, and `thread` runs on this thread. The closure
-            // does not.
-            unsafe { Sender::use_ticket(ticket.sender, thread) };
+impl<S: Scheduler> Task<S> {
+    /// Implements [`Functions::begin`]: spawns the ticket, unless the task has ended.
+    ///
+    /// # Safety
+    ///
+    /// The task is pending, and nothing is missing. This is called once.
+    unsafe fn begin(head: NonNull<Head>, how: Begin) {
+        // SAFETY: the finish was held for the task, so it lives until the release. The ticket was not used.
+        unsafe {
+            let task: NonNull<Self> = head.cast();
+            let finish = task.as_ref().finish();
+            let ticket = QueuedTicket::new(task);
+            match how {
+                Begin::HasEnded => drop(ticket),
+                _ => (*finish).spawn_ticket(
+                    move |w: Token<'_, S>| ticket.run(w.thread()),
+                    how == Begin::Call,
+                ),
+            }
+            Finish::release(finish);
         }
     }
 }
 
-impl<S, F, T> Drop for QueuedTicket<'_, S, F, T>
-where
-    S: Scheduler,
-    F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
-    T: Send,
-{
+/// The ticket of a queued future, or of one that had inputs.
+struct QueuedTicket<S: Scheduler>(NonNull<Task<S>>);
+
+// SAFETY: the closure and its result are `Send`, so any thread may use the ticket.
+unsafe impl<S: Scheduler> Send for QueuedTicket<S> {}
+
+impl<S: Scheduler> QueuedTicket<S> {
+    /// # Safety
+    ///
+    /// This is the ticket of the future, whose scope waits for it.
+    unsafe fn new(task: NonNull<Task<S>>) -> Self {
+        QueuedTicket(task)
+    }
+
+    fn finish(&self) -> &Finish<S> {
+        // SAFETY: the ticket is a holder, so the object lives. The finish waits for the ticket.
+        unsafe { &*self.0.as_ref().finish() }
+    }
+
+    /// Uses the ticket. If this thread is running the closure, further down its stack, it keeps the
+    /// ticket and holds the finish until the closure has ended: a wait for the closure would not end.
+    fn run(self, thread: Me<'_, S>) {
+        let ticket = ManuallyDrop::new(self);
+        // SAFETY: the ticket is a holder, so the object lives.
+        let task = unsafe { ticket.0.as_ref() };
+        if task.is_suspended_on(thread) {
+            ticket.finish().hold();
+            // Relaxed: this thread reads it.
+            task.keeps_ticket.store(true, Ordering::Relaxed);
+        } else {
+            // SAFETY: this is the future's only ticket, and `thread` runs on this thread. The closure
+            // does not.
+            unsafe { Task::use_ticket(ticket.0, thread) };
+        }
+    }
+}
+
+impl<S: Scheduler> Drop for QueuedTicket<S> {
     /// Releases the channel of a future that has ended.
     fn drop(&mut self) {
-        let finish = self.finish;
+        let finish: *const Finish<S> = self.finish();
         // SAFETY: the ticket is a holder, and does not use the channel again. The finish waits for the
         // code that drops the ticket.
         unsafe {
-            let channel = &self.sender.as_ref().channel;
+            let channel = &self.0.as_ref().head.channel;
             debug_assert!(channel.is_done());
             channel.await_extra_holder();
-            Sender::leave(self.sender, 1, &mut |panic| finish.keep_panic(panic));
+            Task::leave(self.0, 1, &mut |panic| (*finish).keep_panic(panic));
         }
     }
 }
@@ -261,80 +276,55 @@ where
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'static,
     T: Send + 'static,
 {
-    let memory = oneshot::allocate();
-    let nowhere = (pool, std::ptr::null_mut(), usize::MAX);
-    let sender = Sender::new(
-        memory,
-        kind,
-        nowhere,
-        null(),
-        CancelFlag::NONE,
-        Lineage::NONE,
-        closure,
-    );
-    inject(pool, sender);
-    Sender::promise(sender)
+    let object = promise::allocate::<Object<S, F, T, 0>>();
+    let origin = Origin::new(pool, kind, CancelFlag::NONE, Lineage::NONE);
+    // SAFETY: the memory is new, and the object is written once.
+    let handle = unsafe {
+        Object::write(object, null(), origin, closure);
+        Object::promise(object)
+    };
+    inject(pool, object.cast());
+    handle
 }
 
-/// A job with which an idle worker runs the closure of a sender. It is one of the holders, and
+/// A job with which an idle worker runs the closure of a future. It is one of the holders, and
 /// releases the channel even if it is dropped unrun, with its pool.
-struct RemoteJob<S, F, T>(NonNull<Sender<S, F, T>>)
-where
-    S: Scheduler,
-    F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
-    T: Send;
+struct RemoteJob<S: Scheduler>(NonNull<Task<S>>);
 
-impl<S, F, T> Drop for RemoteJob<S, F, T>
-where
-    S: Scheduler,
-    F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
-    T: Send,
-{
+impl<S: Scheduler> Drop for RemoteJob<S> {
     fn drop(&mut self) {
         // SAFETY: the job is a holder, and a dropped job does not use the channel again.
-        unsafe { Sender::drop_job(self.0) };
+        unsafe { Task::drop_job(self.0) };
     }
 }
 
 // SAFETY: the closure and its result are `Send`, so the job may run on any thread.
-unsafe impl<S, F, T> Send for RemoteJob<S, F, T>
-where
-    S: Scheduler,
-    F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
-    T: Send,
-{
-}
+unsafe impl<S: Scheduler> Send for RemoteJob<S> {}
 
-/// Injects a job with which an idle worker runs the closure of `sender`, unless another thread
+/// Injects a job with which an idle worker runs the closure of a future, unless another thread
 /// claims it first. The job is one of the holders already.
-fn inject<S, F, T>(pool: &Shared<S>, sender: NonNull<Sender<S, F, T>>)
-where
-    S: Scheduler,
-    F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
-    T: Send,
-{
-    let job = RemoteJob(sender);
-    let job: Job<'_, S> = Job::boxed(move |thread| {
+///
+/// The job touches closure and result only if it claims, and then they are valid: the scope of the future has not ended,
+/// because it waits for the closure; a future without a scope is `'static`.
+fn inject<S: Scheduler>(pool: &Shared<S>, task: NonNull<Task<S>>) {
+    let job = RemoteJob(task);
+    let job: Injected<S> = Job::boxed(move |thread: Me<'_, S>| {
         let job = job;
-        let sender = job.0;
-        // SAFETY: the job is a holder, so the channel lives. The worker that claims the closure
+        let task = job.0;
+        // SAFETY: the job is a holder, so the object lives. The worker that claims the closure
         // runs it, and its spawns, before it marks the channel done, and the scope of the future
         // waits for that.
         unsafe {
-            let this = sender.as_ref();
+            let this = task.as_ref();
             this.job_taken.store(true, Ordering::Relaxed);
-            if this.channel.claim(thread.index()) {
-                this.channel.add_extra_holder(this.job_count());
+            if this.head.channel.claim(thread.index()) {
+                this.head.channel.become_extra_holder(this.job_count());
                 std::mem::forget(job);
-                Sender::run_claimed(sender, thread);
+                Task::run_claimed(task, EXTRA_HOLDER, false, thread);
             }
         }
     });
-    // SAFETY: only the lifetime changes. The job touches closure and result only if it claims,
-    // and then they are valid: the scope of the future has not ended, because it waits for the
-    // closure; a future without a scope is `'static`.
-    let job = unsafe { std::mem::transmute::<Job<'_, S>, Injected<S>>(job) };
-    pool.inject_tagged(job, sender.as_ptr().cast());
+    pool.inject_tagged(job, task.as_ptr().cast());
 }
 
 /// Runs the closure, unless its scope `finish` is cancelled, and then the tasks that it leaves on
@@ -410,16 +400,11 @@ where
 
 /// # Safety
 ///
-/// The conditions of [`Slot::run`] hold, and the slot holds a pointer to a `Sender<S, F, T>`.
-unsafe fn run_ticket<S, F, T>(slot: &Slot<S>, thread: Me<'_, S>)
-where
-    S: Scheduler,
-    F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
-    T: Send,
-{
+/// The conditions of [`Slot::run`] hold, and the slot holds a pointer to a task.
+unsafe fn run_ticket<S: Scheduler>(slot: &Slot<S>, thread: Me<'_, S>) {
     // SAFETY: the caller has taken the ticket, which is a holder and is used once.
     unsafe {
-        let sender = slot.read::<NonNull<Sender<S, F, T>>>();
-        Sender::use_ticket(sender, thread);
+        let task = slot.read::<NonNull<Task<S>>>();
+        Task::use_ticket(task, thread);
     }
 }

@@ -86,7 +86,6 @@ pub(crate) mod leapfrog;
 #[cfg(loom)]
 #[allow(missing_docs)]
 pub mod models;
-mod oneshot;
 mod public_tasks;
 mod return_barrier;
 mod slot;
@@ -107,7 +106,6 @@ pub(crate) use cancel_scopes::{Innermost, Scopes};
 pub(crate) use finish::{finish, finish_outside};
 pub(crate) use in_frame::InFrame;
 pub(crate) use join::{call, call_in, in_registers};
-pub(crate) use oneshot::Blocks;
 #[cfg(loom)]
 pub use public_tasks::ReachesIn;
 pub use public_tasks::{Claim, Offer, PublicTasks, Publish, ReachIn};

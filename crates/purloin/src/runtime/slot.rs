@@ -211,7 +211,7 @@ impl State {
     const FIRST_THIEF: u32 = 1 << 4;
 
     /// A thread that claims a future and is no worker. No worker has this index.
-    pub(super) const NOBODY: usize = (u32::MAX / Self::FIRST_THIEF - 1) as usize;
+    pub(crate) const NOBODY: usize = (u32::MAX / Self::FIRST_THIEF - 1) as usize;
 
     /// Returns the state of a task that this worker has stolen.
     pub fn stolen(thief: usize) -> State {
@@ -235,17 +235,17 @@ impl State {
     }
 
     /// Returns this state with the bit set that says that there is a watcher.
-    pub(super) fn watched(self) -> State {
+    pub(crate) fn watched(self) -> State {
         self.with(Self::WATCHED)
     }
 
     /// Returns whether a worker waits for the task.
-    pub(super) fn is_waited_for(self) -> bool {
+    pub(crate) fn is_waited_for(self) -> bool {
         self.has(Self::WAITED_FOR)
     }
 
     /// Returns whether there is a watcher.
-    pub(super) fn is_watched(self) -> bool {
+    pub(crate) fn is_watched(self) -> bool {
         self.has(Self::WATCHED)
     }
 }
@@ -328,7 +328,7 @@ impl StateWord {
     }
 
     /// A future: asks the thief to wake the watcher, as [`wait_for`](Self::wait_for) does.
-    pub(super) fn watch(&self) -> bool {
+    pub(crate) fn watch(&self) -> bool {
         self.wait_with(State::WATCHED)
     }
 
@@ -342,7 +342,7 @@ impl StateWord {
 
     /// A worker: asks for a wake-up, as [`wait_for`](Self::wait_for) does, and publishes what it has
     /// written even if another worker has asked already.
-    pub(super) fn wait_for_anew(&self) -> bool {
+    pub(crate) fn wait_for_anew(&self) -> bool {
         let state = self.get(Ordering::Acquire);
         state != State::DONE && self.set_bit(state, State::WAITED_FOR)
     }
@@ -360,7 +360,7 @@ impl StateWord {
     }
 
     /// Thief: marks the task done. Returns the previous state, which says which threads wait.
-    pub(super) fn finish(&self) -> State {
+    pub(crate) fn finish(&self) -> State {
         // Release: the owner sees the result. The thief must not touch the slot after this,
         // because the owner may reuse it at once. Acquire: the identity of a waiting thread.
         self.swap(State::DONE, Ordering::AcqRel)

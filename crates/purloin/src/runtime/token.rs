@@ -9,9 +9,11 @@ use super::join::{call, in_registers, join_in_registers};
 use super::return_barrier::ReturnBarrier;
 use super::slot::Slot;
 use crate::cancel::{CancelFlag, CancelState};
-use crate::handle::{Handle, Place};
+use crate::graph::Inputs;
+use crate::handle::Handle;
 use crate::loops::{self, Internal, IntoIterations, Iterations};
 use crate::pool::{Me, Remote};
+use crate::promise::Place;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::scope::{Scope, Spawner};
 use crate::worker::Worker;
@@ -214,24 +216,17 @@ impl<S: Scheduler> Spawner for S {
 
     const DEFERS: bool = true;
 
-    unsafe fn deferred_future<'scope, F, T>(
+    unsafe fn future_after<'scope, F, T>(
         finish: &'scope Finish<S>,
+        inputs: Inputs,
         f: F,
-    ) -> (Handle<T>, impl for<'t> FnOnce(Token<'t, S>) + Send + 'scope)
+    ) -> Handle<T>
     where
         F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        future::deferred_future(finish, f)
-    }
-
-    fn hold(finish: &Finish<S>) {
-        finish.hold();
-    }
-
-    unsafe fn release(finish: *const Finish<S>) {
-        // SAFETY: the caller has held the finish, so it lives until its owner sees the release.
-        unsafe { Finish::release(finish) };
+        // SAFETY: the caller guarantees it.
+        unsafe { future::future_after(finish, inputs, f) }
     }
 
     unsafe fn spawn<'scope, F>(finish: &'scope Finish<S>, task: F)
@@ -239,13 +234,6 @@ impl<S: Scheduler> Spawner for S {
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
         finish.spawn(task);
-    }
-
-    unsafe fn spawn_ticket<'scope, F>(finish: &'scope Finish<S>, ticket: F, calls: bool)
-    where
-        F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
-    {
-        finish.spawn_ticket(ticket, calls);
     }
 
     fn cancelled(finish: &Finish<S>) -> &CancelState {

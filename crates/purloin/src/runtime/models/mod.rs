@@ -4,8 +4,6 @@
 //! test --release -p purloin --lib`.
 
 #[cfg(test)]
-mod oneshot;
-#[cfg(test)]
 mod return_barrier;
 
 use std::sync::atomic::AtomicUsize;

@@ -3,25 +3,24 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize as Count, Ordering::Relaxed};
 use std::task::{Wake, Waker};
 
+use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 
-use crate::runtime::oneshot::{EXTRA_HOLDER, JOB, Oneshot, Waiters, WaitingWorker};
-use crate::runtime::slot::State;
-use crate::shared_handle::TaskEnd;
+use super::oneshot::{EXTRA_HOLDER, JOB, Oneshot, Waiters, WaitingWorker};
+use crate::runtime::State;
 use crate::sleep::Sleep;
 use crate::sync::yield_now;
 
 /// A channel for a number, and counts of what has happened to it.
 struct Model {
-    channel: Oneshot<u32>,
+    channel: Oneshot,
+    message: UnsafeCell<Option<u32>>,
     sleep: Sleep,
     runs: Count,
     frees: Count,
     /// How often a message was dropped that the handle had not taken.
     unfetched: Count,
-    /// How often a thread outside the pool was woken.
-    told: Count,
     /// Whether the ticket has been used, so that the scope may have ended.
     has_scope_ended: AtomicBool,
 }
@@ -35,11 +34,11 @@ impl Model {
     fn new() -> Model {
         Model {
             channel: Oneshot::new(false),
+            message: UnsafeCell::new(None),
             sleep: Sleep::for_model(2, 0),
             runs: Count::new(0),
             frees: Count::new(0),
             unfetched: Count::new(0),
-            told: Count::new(0),
             has_scope_ended: AtomicBool::new(false),
         }
     }
@@ -71,10 +70,9 @@ impl Model {
     /// As [`Self::run_job`], if the job counts as `count`.
     fn run_job_as(&self, count: u32) {
         if self.channel.claim(THIRD) {
-            self.channel.add_extra_holder(count);
+            self.channel.become_extra_holder(count);
             self.run();
-            // SAFETY: this thread has claimed, and has not called `end`.
-            unsafe { self.channel.send(Ok(7)) };
+            self.send();
             let waiters = self.channel.end();
             self.let_go_as(EXTRA_HOLDER);
             self.wake(waiters);
@@ -93,10 +91,14 @@ impl Model {
             WaitingWorker::One(worker) => self.sleep.unpark(worker),
             WaitingWorker::Several => unreachable!("one worker waits"),
         }
-        if let Some(watcher) = waiters.watcher {
-            self.told.fetch_add(1, Relaxed);
-            watcher.wake();
-        }
+        waiters.watchers.wake();
+    }
+
+    /// Sends the message, on the thread that has claimed, before the end.
+    fn send(&self) {
+        // SAFETY: until the end, only the claimant uses the message.
+        self.message
+            .with_mut(|message| unsafe { *message = Some(7) });
     }
 
     fn let_go(&self) {
@@ -104,16 +106,23 @@ impl Model {
     }
 
     fn let_go_as(&self, count: u32) {
-        let (message, is_last) = self.channel.let_go(count);
-        if message.is_some() {
-            assert_ne!(count, JOB);
-            assert!(
-                count != EXTRA_HOLDER || !self.has_scope_ended.load(Relaxed),
-                "a panic has no scope"
-            );
-            self.unfetched.fetch_add(1, Relaxed);
-        }
+        let is_last = self.channel.let_go(count, || {
+            // SAFETY: the caller is the last holder but a job.
+            let message = self
+                .message
+                .with_mut(|message| unsafe { (*message).take() });
+            if message.is_some() {
+                assert_ne!(count, JOB);
+                assert!(
+                    count != EXTRA_HOLDER || !self.has_scope_ended.load(Relaxed),
+                    "a panic has no scope"
+                );
+                self.unfetched.fetch_add(1, Relaxed);
+            }
+        });
         if is_last {
+            // SAFETY: no holder is left.
+            self.message.with_mut(|message| unsafe { *message = None });
             self.frees.fetch_add(1, Relaxed);
         }
     }
@@ -121,8 +130,7 @@ impl Model {
     fn use_ticket(&self) {
         if self.channel.claim(TICKET) {
             self.run();
-            // SAFETY: this thread has claimed, and has not called `end`.
-            unsafe { self.channel.send(Ok(7)) };
+            self.send();
             self.end();
         } else {
             while !self.channel.is_done() {
@@ -137,8 +145,33 @@ impl Model {
 
     fn take(&self) {
         // SAFETY: the caller is the handle, and has seen the end.
-        let message = unsafe { self.channel.take() };
-        assert!(matches!(message, Some(Ok(7))));
+        let message = self
+            .message
+            .with_mut(|message| unsafe { (*message).take() });
+        assert_eq!(message, Some(7));
+    }
+}
+
+/// A waker that counts.
+#[derive(Default)]
+struct Told(Count);
+
+impl Wake for Told {
+    fn wake(self: std::sync::Arc<Self>) {
+        self.0.fetch_add(1, Relaxed);
+    }
+}
+
+/// Lets the end of the task wake a waker that counts. Returns it, and whether it will be woken.
+fn watch(model: &Model) -> (std::sync::Arc<Told>, bool) {
+    let told = std::sync::Arc::<Told>::default();
+    let waits = model.channel.watch(Waker::from(told.clone()));
+    (told, waits)
+}
+
+fn await_wakeups(told: &Told, wakeups: usize) {
+    while told.0.load(Relaxed) != wakeups {
+        yield_now();
     }
 }
 
@@ -189,7 +222,7 @@ fn a_future_that_waits_is_woken() {
 #[test]
 fn the_end_wakes_both_workers_that_wait() {
     loom::model(|| {
-        let channel = Arc::new(Oneshot::<u32>::new(false));
+        let channel = Arc::new(Oneshot::new(false));
         assert!(channel.claim(THIRD));
         let waiters = [FUTURE, TICKET].map(|worker| {
             let channel = channel.clone();
@@ -219,43 +252,43 @@ fn the_end_wakes_both_workers_that_wait() {
 #[test]
 fn a_thread_outside_is_woken_once_if_it_waits() {
     Model::check(|model| {
-        // SAFETY: the caller is the handle, and watches once.
-        let waits = unsafe { model.channel.watch(Waker::noop().clone()) };
+        let (told, waits) = watch(model);
         while !model.channel.is_done() {
             yield_now();
         }
         model.take();
         model.let_go();
-        while model.told.load(Relaxed) != usize::from(waits) {
-            yield_now();
-        }
+        await_wakeups(&told, usize::from(waits));
     });
 }
 
-/// Threads that share the handle sleep until the end of the task wakes them all.
+/// Two threads that share the handle watch, and one of them gives up, as a future that is dropped does.
 #[test]
-fn a_thread_that_shares_the_handle_is_woken_or_sees_the_end() {
-    struct Told(Count);
-
-    impl Wake for Told {
-        fn wake(self: std::sync::Arc<Self>) {
-            self.0.fetch_add(1, Relaxed);
-        }
-    }
-
-    Model::check(|model| {
-        let told = std::sync::Arc::new(Told(Count::new(0)));
-        let end = TaskEnd::in_scope(0);
-        // SAFETY: the caller is the handle, and watches once.
-        unsafe { model.channel.watch(Waker::from(end.clone())) };
-        end.add(Waker::from(told.clone()));
-        let sleeps = !model.channel.is_done();
-        while sleeps && told.0.load(Relaxed) == 0 {
-            yield_now();
+fn each_watcher_is_woken_or_sees_the_end() {
+    loom::model(|| {
+        let model = Arc::new(Model::new());
+        let ticket = {
+            let model = model.clone();
+            thread::spawn(move || model.use_ticket())
+        };
+        let other = {
+            let model = model.clone();
+            thread::spawn(move || {
+                let (told, waits) = watch(&model);
+                model.channel.unwatch(&Waker::from(told.clone()));
+                (told, waits)
+            })
+        };
+        let (told, waits) = watch(&model);
+        if waits {
+            await_wakeups(&told, 1);
         }
         while !model.channel.is_done() {
             yield_now();
         }
+        ticket.join().unwrap();
+        let (other, waited) = other.join().unwrap();
+        assert!(other.0.load(Relaxed) <= usize::from(waited));
         model.take();
         model.let_go();
     });
@@ -266,8 +299,7 @@ fn a_thread_that_shares_the_handle_is_woken_or_sees_the_end() {
 fn a_future_that_is_got_outside_is_run_once_by_its_ticket_or_by_a_job() {
     Model::check(|model| {
         let calls = model.channel.call_worker();
-        // SAFETY: the caller is the handle, and watches once.
-        let waits = unsafe { model.channel.watch(Waker::noop().clone()) };
+        let (told, waits) = watch(model);
         if calls {
             model.run_job();
         }
@@ -276,9 +308,7 @@ fn a_future_that_is_got_outside_is_run_once_by_its_ticket_or_by_a_job() {
         }
         model.take();
         model.let_go();
-        while model.told.load(Relaxed) != usize::from(waits) {
-            yield_now();
-        }
+        await_wakeups(&told, usize::from(waits));
     });
 }
 
@@ -340,8 +370,7 @@ fn a_task_that_is_taken_back_does_not_run() {
             let model = model.clone();
             thread::spawn(move || model.run_job_as(1))
         };
-        // SAFETY: this thread is the handle, and watches once.
-        let waits = unsafe { model.channel.watch(Waker::noop().clone()) };
+        let (told, waits) = watch(&model);
         let taken_back = model.channel.claim(State::NOBODY).then(|| {
             // The closure is dropped, which counts as its run here.
             model.run();
@@ -352,7 +381,9 @@ fn a_task_that_is_taken_back_does_not_run() {
         assert_eq!(model.runs.load(Relaxed), 1);
         assert_eq!(model.frees.load(Relaxed), 1);
         // No watcher is left behind.
-        let is_returned = taken_back.is_some_and(|waiters| waiters.watcher.is_some());
-        assert_eq!(waits, is_returned || model.told.load(Relaxed) == 1);
+        if let Some(waiters) = taken_back {
+            waiters.watchers.wake();
+        }
+        assert_eq!(usize::from(waits), told.0.load(Relaxed));
     });
 }

@@ -1,0 +1,609 @@
+//! The object of a future: its types, and which thread runs the closure.
+
+use std::alloc::Layout;
+use std::mem::offset_of;
+use std::ptr::{NonNull, null};
+
+use super::*;
+
+/// The part of a future's object that any worker of its pool uses, without the type of the closure and of the result.
+#[repr(C)]
+pub(super) struct Task<S: Scheduler> {
+    pub(super) head: Head,
+    /// Runs the closure within a frame that the caller has begun, or drops it if there is no worker. Leaves the message.
+    /// Never unwinds.
+    run: unsafe fn(NonNull<Task<S>>, Option<Me<'_, S>>),
+    pub(super) origin: Origin<S>,
+    /// Whether a worker has taken the [injected](inject) job.
+    pub(super) job_taken: AtomicBool,
+    /// Whether the claimant has reached the ticket, and keeps it. Used by the claimant.
+    pub(super) keeps_ticket: AtomicBool,
+}
+
+/// Where a future was made, and what it belongs to.
+pub(super) struct Origin<S: Scheduler> {
+    pub(super) pool: *const Shared<S>,
+    /// The number of the pool. The address alone is not enough, because another pool may later be
+    /// at the same address.
+    pub(super) pool_id: u64,
+    /// The flag of the scope around the code that made the future.
+    pub(super) scope: CancelFlag,
+    /// The lineage of the code that made the future; none if no worker did.
+    pub(super) lineage: Lineage,
+    /// The ticket's slot in the stack of worker `owner`, or null if the ticket is elsewhere.
+    pub(super) slot: *mut Slot<S>,
+    pub(super) owner: usize,
+    /// The process that has the pool's threads.
+    pub(super) process: u32,
+    pub(super) kind: Kind,
+}
+
+impl<S: Scheduler> Origin<S> {
+    /// Returns the origin of a future whose ticket is not on a stack.
+    pub(super) fn new(pool: &Shared<S>, kind: Kind, scope: CancelFlag, lineage: Lineage) -> Self {
+        Origin {
+            pool_id: pool.id,
+            pool,
+            scope,
+            lineage,
+            slot: std::ptr::null_mut(),
+            owner: usize::MAX,
+            process: pool.process(),
+            kind,
+        }
+    }
+}
+
+/// The object of a future. The task has inputs if there is room for a [`Pending`].
+#[repr(C)]
+pub(super) struct Object<S: Scheduler, F, T, const INPUTS: usize> {
+    task: Task<S>,
+    message: Message<T>,
+    closure: UnsafeCell<MaybeUninit<F>>,
+    pending: [MaybeUninit<Pending>; INPUTS],
+}
+
+impl<S, F, T, const INPUTS: usize> Object<S, F, T, INPUTS>
+where
+    S: Scheduler,
+    F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
+    T: Send,
+{
+    const FUNCTIONS: &'static Functions = &Functions {
+        pop: Self::pop,
+        let_go: Task::<S>::let_go_of_handle,
+        abandon: Task::<S>::abandon,
+        is_local: Task::<S>::is_local,
+        run: Task::<S>::run_for_handle,
+        call_worker: Task::<S>::call_for_handle,
+        wait: Task::<S>::wait_for_handle,
+        begin: Task::<S>::begin,
+        got: None,
+        fail: Self::fail,
+        drop_message: Self::drop_message,
+        message: offset_of!(Self, message),
+        pending: match INPUTS {
+            0 => None,
+            _ => Some(offset_of!(Self, pending)),
+        },
+        layout: Layout::new::<Self>(),
+    };
+
+    /// Writes an object to this memory, but for what it waits for.
+    ///
+    /// # Safety
+    ///
+    /// The memory is uninitialised, large enough, and used by no other thread.
+    #[inline]
+    pub(super) unsafe fn write(
+        memory: NonNull<Self>,
+        finish: *const Finish<S>,
+        origin: Origin<S>,
+        closure: F,
+    ) {
+        // A future without a scope has a job.
+        let channel = Oneshot::new(origin.kind != Kind::Scoped);
+        let object = Object {
+            task: Task {
+                head: Head::new(channel, Self::FUNCTIONS, finish.cast()),
+                run: Self::run,
+                origin,
+                job_taken: AtomicBool::new(false),
+                keeps_ticket: AtomicBool::new(false),
+            },
+            message: Message::new(None),
+            closure: UnsafeCell::new(MaybeUninit::new(closure)),
+            pending: [const { MaybeUninit::uninit() }; INPUTS],
+        };
+        // SAFETY: the caller guarantees it.
+        unsafe { memory.write(object) };
+    }
+
+    /// Returns the handle.
+    ///
+    /// # Safety
+    ///
+    /// The object was written, and this is called once.
+    pub(super) unsafe fn promise(object: NonNull<Self>) -> Handle<T> {
+        // SAFETY: the handle is one of the two holders, so the object lives until it goes.
+        Handle::promised(unsafe { Promise::new(object.cast()) })
+    }
+
+    /// Moves the closure out.
+    ///
+    /// # Safety
+    ///
+    /// The caller has claimed the closure, or is both holders, and calls this once.
+    unsafe fn take_closure(object: NonNull<Self>) -> F {
+        // SAFETY: the caller has the closure to itself, and moves it out once.
+        unsafe { (*object.as_ref().closure.get()).assume_init_read() }
+    }
+
+    /// Implements [`Task::run`].
+    ///
+    /// # Safety
+    ///
+    /// The caller has claimed, and has not ended the channel. It calls this once.
+    unsafe fn run(task: NonNull<Task<S>>, thread: Option<Me<'_, S>>) {
+        // SAFETY: only the claimant moves the closure out and writes the message.
+        unsafe {
+            let object: NonNull<Self> = task.cast();
+            let closure = Self::take_closure(object);
+            let result = match thread {
+                Some(thread) => catch(|| closure(Token::at_top(thread))),
+                None => drop_cancelled(closure),
+            };
+            if let Err(panic) = &result {
+                task.as_ref().head.channel.note_panic(panic);
+            }
+            (object.as_ref().message).with_mut(|message| *message = Some(result));
+        }
+    }
+
+    /// Implements [`Functions::fail`].
+    ///
+    /// # Safety
+    ///
+    /// The caller has claimed, has run the closure, and has not ended the channel.
+    unsafe fn fail(head: NonNull<Head>, panic: Panic) {
+        // SAFETY: until the end, only the claimant uses the message.
+        unsafe {
+            let message = &head.cast::<Self>().as_ref().message;
+            if message.with(|message| matches!(&*message, Some(Err(_)))) {
+                return discard(panic);
+            }
+            head.as_ref().channel.note_panic(&panic);
+            discard(message.with_mut(|message| (*message).replace(Err(panic))));
+        }
+    }
+
+    /// Implements [`Functions::pop`].
+    ///
+    /// # Safety
+    ///
+    /// The caller is the handle.
+    unsafe fn pop(head: NonNull<Head>, place: Option<Place>, result: *mut ()) -> bool {
+        // SAFETY: the handle is a holder, so the object lives. If the pop returns the ticket, this
+        // thread is both holders. No thread can have claimed then, because only this handle could
+        // get the result.
+        unsafe {
+            let task = head.cast::<Task<S>>();
+            let Some(thread) = Task::owner_at_top(task, place) else {
+                return false;
+            };
+            let slot = task.as_ref().origin.slot;
+            if !thread.pop_ticket(slot) {
+                // A thief has run the closure.
+                thread.tasks.release(slot);
+                return false;
+            }
+            let closure = Self::take_closure(task.cast());
+            let (finish, scope) = (task.as_ref().finish(), task.as_ref().origin.scope);
+            thread
+                .core()
+                .blocks
+                .give(task.cast(), Layout::new::<Self>());
+            match run_all(thread, finish, scope, closure) {
+                Ok(value) => result.cast::<T>().write(value),
+                Err(panic) => resume_unwind(panic),
+            }
+            true
+        }
+    }
+
+    /// Implements [`Functions::drop_message`].
+    ///
+    /// # Safety
+    ///
+    /// The caller is the last holder but a job.
+    unsafe fn drop_message(head: NonNull<Head>) -> Option<Panic> {
+        // SAFETY: no other holder uses the message any more.
+        unsafe {
+            if head.as_ref().channel.is_panic_taken() {
+                return None;
+            }
+            let object = head.cast::<Self>();
+            let message = (object.as_ref().message).with_mut(|message| (*message).take());
+            match message? {
+                Err(panic) => (!panic.is::<Cancelled>()).then_some(panic),
+                // A panic of its destructor counts as the task's.
+                result => drop_catching(result),
+            }
+        }
+    }
+}
+
+impl<S, F, T> Object<S, F, T, 1>
+where
+    S: Scheduler,
+    F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
+    T: Send,
+{
+    /// Writes what the task waits for. Returns its place.
+    ///
+    /// # Safety
+    ///
+    /// The object was written, and no other thread has it.
+    pub(super) unsafe fn set_inputs(object: NonNull<Self>, inputs: Inputs) -> NonNull<Pending> {
+        // SAFETY: the caller guarantees it.
+        unsafe {
+            let place = NonNull::new_unchecked(&raw mut (*object.as_ptr()).pending).cast();
+            place.write(Pending::new(object.cast(), inputs));
+            place
+        }
+    }
+}
+
+impl<S: Scheduler> Task<S> {
+    pub(super) fn is_done(&self) -> bool {
+        self.head.channel.is_done()
+    }
+
+    /// Returns the finish in whose scope the future was made, or null.
+    pub(super) fn finish(&self) -> *const Finish<S> {
+        self.head.finish.cast()
+    }
+
+    /// Returns how much a job counts among the holders.
+    pub(super) fn job_count(&self) -> u32 {
+        match self.origin.kind {
+            Kind::Scoped => JOB,
+            Kind::Detached | Kind::Asynchronous => 1,
+        }
+    }
+
+    /// Returns whether the future belongs to no scope.
+    pub(super) fn is_detached(&self) -> bool {
+        self.origin.kind != Kind::Scoped
+    }
+
+    /// Returns this thread's worker, if it is one of the task's pool.
+    pub(super) fn worker(&self) -> Option<Me<'_, S>> {
+        Shared::worker_of(self.origin.pool, self.origin.pool_id)
+    }
+
+    /// Returns this thread's worker, if it owns the ticket and the ticket is at the top of its stack, belongs to the
+    /// innermost frame, and is newer than the token, if there is one.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the handle. `place` is this thread's.
+    #[inline]
+    unsafe fn owner_at_top<'t>(task: NonNull<Self>, place: Option<Place>) -> Option<Me<'t, S>> {
+        // SAFETY: the handle is a holder, so the object lives. The pool's pointer is dereferenced
+        // only if this thread is a worker of that pool, which keeps the pool alive.
+        unsafe {
+            let this = task.as_ref();
+            let origin = &this.origin;
+            let (thread, token_top): (Me<'t, S>, *const Slot<S>) = match place {
+                Some(place) if place.pool == origin.pool_id => (
+                    Me::new(&(&(*origin.pool).worker_threads)[place.worker]),
+                    place.top.cast(),
+                ),
+                // Without a token. See the page on newer tokens.
+                _ => (Shared::worker_of(origin.pool, origin.pool_id)?, null()),
+            };
+            // A ticket that no thread has used is still in its slot, unless a thief is about to use it.
+            // The pop finds that out.
+            let is_at_top = origin.owner == thread.index()
+                && this.head.channel.is_unclaimed()
+                && thread.oldest_poppable(token_top) <= origin.slot.cast_const()
+                && origin.slot.wrapping_add(1) == thread.stack().top();
+            is_at_top.then_some(thread)
+        }
+    }
+
+    /// Returns whether `thread`, which is running, has begun the closure further down its stack.
+    pub(super) fn is_suspended_on(&self, thread: Me<'_, S>) -> bool {
+        // Relaxed: only this thread claims on its behalf.
+        let state = self.head.channel.outcome().get(Ordering::Relaxed);
+        state.thief() == Some(thread.index())
+    }
+
+    /// Waits until another worker has run the closure.
+    pub(super) fn wait(&self, thread: Me<'_, S>) {
+        let channel = &self.head.channel;
+        channel.add_waiter(thread.index());
+        thread.await_stolen(channel.outcome(), &|| channel.may_leapfrog());
+    }
+
+    /// Uses the ticket: runs the closure, or waits for the worker that runs it. When this returns,
+    /// the closure has ended. If it ran here, its spawns stay on the stack, as with any task; so a
+    /// chain of futures that are never fetched does not nest.
+    ///
+    /// If this thread runs the closure further down its stack, the claimant keeps the ticket instead.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the ticket, which is a holder, and does not use it again. `thread` runs
+    /// on this thread. If it runs the closure further down its stack, the ticket was stolen from
+    /// its slot.
+    pub(super) unsafe fn use_ticket(task: NonNull<Self>, thread: Me<'_, S>) {
+        // SAFETY: the ticket is a holder, so the object lives. Only the thread that claims runs
+        // the closure and writes the result.
+        unsafe {
+            let this = task.as_ref();
+            if this.head.channel.claim(thread.index()) {
+                this.begin_closure(thread);
+                let frame = thread.enter_in(this.finish(), this.origin.scope);
+                // The pointer is null, or the finish lives, because it waits for its futures.
+                let is_cancelled = is_cancelled(this.finish());
+                (this.run)(task, (!is_cancelled).then_some(thread));
+                // The tasks that begin after this one are spawns of this frame.
+                thread.wake(this.end_closure(thread));
+                drop(frame);
+                Self::leave_claimed(task, 1, thread);
+            } else if this.is_suspended_on(thread) {
+                this.keeps_ticket.store(true, Ordering::Relaxed);
+                thread.core().keeps_ticket.set(true);
+            } else {
+                if !this.is_done() {
+                    this.wait(thread);
+                }
+                this.head.channel.await_extra_holder();
+                Self::leave_in_scope(task, 1, thread);
+            }
+        }
+    }
+
+    /// Runs a claimed closure whose ticket stays where it is, and sends its result. Then the caller counts as `count` among
+    /// the holders no more.
+    ///
+    /// The closure runs as if it were in no finish, so its spawns go to the queue of theirs. On the
+    /// stack they would have to end before the result is available, and they may wait for it. If the caller has the only
+    /// handle, `is_sole`, none of them can.
+    ///
+    /// # Safety
+    ///
+    /// The caller has claimed the closure. It is an extra holder, or it counts as 0 and borrows a handle.
+    /// `thread` runs on this thread.
+    pub(super) unsafe fn run_claimed(
+        task: NonNull<Self>,
+        count: u32,
+        is_sole: bool,
+        thread: Me<'_, S>,
+    ) {
+        // SAFETY: the caller keeps the object until `leave_claimed`, or longer. Only the claimant moves the
+        // closure out and writes the result.
+        unsafe {
+            let this = task.as_ref();
+            // An owner sees the requests of thieves at a push or a pop, and here it does neither. So it answers them
+            // at this point. Otherwise a worker that gets the results of a thousand tasks would run all of them by
+            // itself.
+            if !thread.tasks.is_open(thread.stack().top()) {
+                S::serve(thread);
+            }
+            this.begin_closure(thread);
+            let finish = match is_sole {
+                true => this.finish(),
+                false => null(),
+            };
+            let run = || Self::run_apart(task, finish, thread);
+            if this.origin.lineage.is_none() && !is_sole {
+                // The task belongs to no call, so it is a call of its own.
+                let orphan = thread.run_as_call(|| {
+                    run();
+                    Ok(())
+                });
+                if let Err(panic) = orphan {
+                    (this.head.functions().fail)(task.cast(), panic);
+                }
+            } else {
+                let _in_lineage = thread.enter_lineage(this.origin.lineage);
+                run();
+            }
+            let end = || {
+                let waiters = this.end_closure(thread);
+                // Before the wakers, which may run for long: the ticket waits until the channel is released.
+                Self::leave_claimed(task, count, thread);
+                thread.wake(waiters);
+            };
+            match is_sole {
+                // Nothing is after the task, and nobody else drops the result.
+                true => end(),
+                // Wakers and the destructor of the result may leave tasks on the stack.
+                false => in_frame_of_its_own(thread, null(), CancelFlag::NONE, end),
+            }
+        }
+    }
+
+    /// Runs the closure, unless its scope is cancelled, and then the tasks that it leaves on the stack.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::run_claimed`].
+    unsafe fn run_apart(task: NonNull<Self>, finish: *const Finish<S>, thread: Me<'_, S>) {
+        // SAFETY: the caller guarantees it. The pointer is null, or the finish lives, because it waits for its futures.
+        unsafe {
+            let this = task.as_ref();
+            let (finish, runner) = match is_cancelled(this.finish()) {
+                false => (finish, Some(thread)),
+                true => (null(), None),
+            };
+            in_frame_of_its_own(thread, finish, this.origin.scope, || {
+                (this.run)(task, runner);
+            });
+        }
+    }
+
+    /// Claimant: begins the run of the closure.
+    fn begin_closure(&self, thread: Me<'_, S>) {
+        if thread.tasks.offers_nothing() {
+            self.head.channel.allow_leapfrogging();
+        }
+        if self.origin.kind != Kind::Asynchronous {
+            thread.begin_future();
+        }
+    }
+
+    /// Claimant: marks the task done. Returns the threads to wake.
+    fn end_closure(&self, thread: Me<'_, S>) -> Waiters {
+        if self.origin.kind != Kind::Asynchronous {
+            thread.end_future();
+        }
+        self.head.channel.end()
+    }
+
+    /// Claimant, after the end: releases the channel for the `count` as which it counts, and for the ticket if it keeps that.
+    ///
+    /// # Safety
+    ///
+    /// The caller has claimed, and does not use the channel again, unless it borrows a handle. If it is an extra holder,
+    /// the ticket waits for it. A ticket without a slot has held its finish.
+    #[inline]
+    unsafe fn leave_claimed(task: NonNull<Self>, count: u32, thread: Me<'_, S>) {
+        // SAFETY: the caller guarantees it.
+        unsafe {
+            let this = task.as_ref();
+            let kept = (this.keeps_ticket.load(Ordering::Relaxed))
+                .then(|| (this.origin.slot, this.origin.owner, this.finish()));
+            if count > 0 {
+                Self::leave_in_scope(task, count, thread);
+            }
+            if let Some((slot, owner, finish)) = kept {
+                // The scope waits for the slot, or for the hold of a ticket that has none.
+                Self::leave_in_scope(task, 1, thread);
+                match slot.is_null() {
+                    true => Finish::release(finish),
+                    false => steal::end(thread, slot, owner),
+                }
+            }
+        }
+    }
+
+    /// Ends a detached task that no thread has begun, and drops its closure. Returns the threads that wait
+    /// for it.
+    ///
+    /// # Safety
+    ///
+    /// The caller is a holder.
+    pub(super) unsafe fn take_back(task: NonNull<Self>) -> Option<Waiters> {
+        // SAFETY: the caller is a holder, so the object lives. Only the claimant moves the closure out, and
+        // sends.
+        unsafe {
+            let this = task.as_ref();
+            this.head.channel.claim(State::NOBODY).then(|| {
+                (this.run)(task, None);
+                this.head.channel.end()
+            })
+        }
+    }
+
+    /// Removes the job of a detached task that the caller has claimed from the inbox, if it is there.
+    pub(super) fn withdraw_job(&self, pool: &Shared<S>) {
+        // Relaxed: the search is in vain if a worker has just taken the job.
+        if self.is_detached() && !self.job_taken.load(Ordering::Relaxed) {
+            pool.withdraw(std::ptr::from_ref(self).cast(), 1);
+        }
+    }
+
+    /// Releases the channel for a job. If a pool that ends drops the job of a detached task unrun, nobody
+    /// else runs the task, so it ends as if it were cancelled.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the job, and does not use the channel again.
+    pub(super) unsafe fn drop_job(task: NonNull<Self>) {
+        // SAFETY: the job is a holder, so the object lives until `leave`.
+        unsafe {
+            let this = task.as_ref();
+            if !this.is_detached() {
+                return Self::leave(task, JOB, &mut |_| unreachable!("a job gets no message"));
+            }
+            let waiters = match this.job_taken.load(Ordering::Relaxed) {
+                true => None,
+                false => Self::take_back(task),
+            };
+            let pool = this.origin.pool_id;
+            Self::leave(task, 1, &mut |panic| {
+                Shared::<S>::keep_panic_of(pool, panic)
+            });
+            if let Some(waiters) = waiters {
+                waiters.watchers.wake();
+            }
+        }
+    }
+
+    /// Releases the channel for a holder that counts as `count` and that the scope waits for. The panic of
+    /// a task whose result is never fetched goes to the scope.
+    ///
+    /// # Safety
+    ///
+    /// The caller is a holder, and does not use the channel again. The scope does not end before
+    /// this returns, or the caller is not the last holder.
+    pub(super) unsafe fn leave_in_scope(task: NonNull<Self>, count: u32, thread: Me<'_, S>) {
+        // SAFETY: the caller is a holder, and does not use the channel again. If there is a panic, the
+        // pointer is null, or the caller guarantees that the scope has not ended.
+        unsafe {
+            let (finish, is_detached) = (task.as_ref().finish(), task.as_ref().is_detached());
+            Self::leave(task, count, &mut |panic| match finish.as_ref() {
+                Some(finish) => finish.keep_panic(panic),
+                None if is_detached => thread.pool().keep_panic(panic),
+                None => thread.keep_orphan(panic),
+            });
+        }
+    }
+
+    /// Releases the channel for one holder, which counts as `count`. The last one but a job drops a result
+    /// that was never fetched; `keep` receives the task's panic, or that of the destructor of the result. The
+    /// last holder frees the object.
+    ///
+    /// # Safety
+    ///
+    /// The caller is a holder, and does not use the channel again.
+    #[inline(never)]
+    pub(super) unsafe fn leave(task: NonNull<Self>, count: u32, keep: &mut dyn FnMut(Panic)) {
+        // SAFETY: the caller is a holder, so the object lives until `let_go`, and longer if the caller was
+        // the last holder. Then no other thread uses it, and everything in it has been moved out, or needs
+        // no drop.
+        unsafe {
+            let this = task.as_ref();
+            let (pool, pool_id) = (this.origin.pool, this.origin.pool_id);
+            let functions = this.head.functions();
+            let mut panic = None;
+            let drop_message = || panic = (functions.drop_message)(task.cast());
+            if this.head.channel.let_go(count, drop_message) {
+                match Shared::worker_of(pool, pool_id) {
+                    Some(thread) => thread.core().blocks.give(task.cast(), functions.layout),
+                    None => promise::free(task.cast(), functions.layout),
+                }
+            }
+            panic.into_iter().for_each(keep);
+        }
+    }
+}
+
+/// Calls `f` in a frame of its own, and then runs the tasks that it leaves on the stack. `f` must not unwind.
+fn in_frame_of_its_own<S: Scheduler>(
+    thread: Me<'_, S>,
+    finish: *const Finish<S>,
+    scope: CancelFlag,
+    f: impl FnOnce(),
+) {
+    let stack = thread.stack();
+    let (base, spawn_top) = (stack.top(), stack.spawn_top());
+    let frame = thread.enter_in(finish, scope);
+    f();
+    drop(frame);
+    end_above(thread, base, spawn_top);
+}
