@@ -15,14 +15,14 @@ use crate::worker::SendTask;
 #[must_use = "this only describes a task: call future, shared_future or spawn"]
 pub struct After<'scope, 'env: 'scope, S: Spawner = ReturnBarrier> {
     scope: &'scope Scope<'scope, 'env, S>,
-    inputs: Inputs,
+    inputs: Vec<SharedTask>,
 }
 
 impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
     pub(crate) fn nothing(scope: &'scope Scope<'scope, 'env, S>) -> Self {
         After {
             scope,
-            inputs: Inputs::default(),
+            inputs: Vec::new(),
         }
     }
 
@@ -50,7 +50,7 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
         // The results are `Send`, so any thread may drop them. This value, and the task that it becomes, drop the inputs
         // before the scope ends.
         let inputs = tasks.into_iter().filter_map(SharedHandle::to_wait_for);
-        inputs.for_each(|task| self.inputs.push(task));
+        self.inputs.extend(inputs);
         self
     }
 
@@ -93,7 +93,7 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
         T: Send + 'scope,
     {
         let (scope, ours, f) = self.with_inputs(f);
-        match ours.is_empty() {
+        match ours.0.is_empty() {
             true => scope.future(f),
             // SAFETY: `'scope` is the lifetime parameter of this scope, which holds the finish. It is
             // invariant, so the caller cannot shorten it. The inputs are tasks of this scope.
@@ -107,7 +107,7 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
         F: for<'t> FnOnce(S::Token<'t>) + SendTask + 'scope,
     {
         let (scope, ours, task) = self.with_inputs(task);
-        match ours.is_empty() {
+        match ours.0.is_empty() {
             true => scope.spawn(task),
             // SAFETY: as in `future`.
             false => drop(unsafe { S::future_after(scope.finish(), ours, task) }),
@@ -132,23 +132,22 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
         let scope = self.scope;
         let finish = std::ptr::from_ref(scope.finish()).cast::<()>();
         let is_ours = |task: &SharedTask| S::DEFERS && std::ptr::eq(task.head().finish, finish);
-        let (ours, others) = self.inputs.partition(is_ours);
-        // Most tasks have none, and then this is small enough for a slot.
-        let others = (!others.is_empty()).then(|| Box::new(others));
+        let (ours, others) = match self.inputs.iter().all(is_ours) {
+            true => (self.inputs, Vec::new()),
+            false => self.inputs.into_iter().partition(is_ours),
+        };
         let f = move |token: S::Token<'_>| {
-            if let Some(others) = others {
-                others.tasks().for_each(|task| {
-                    task.call_got();
-                    task.await_end(false);
-                });
-                if scope.is_cancelled() {
-                    drop(f);
-                    resume_unwind(Box::new(Cancelled));
-                }
+            for task in &others {
+                task.call_got();
+                task.await_end(false);
+            }
+            if !others.is_empty() && scope.is_cancelled() {
+                drop(f);
+                resume_unwind(Box::new(Cancelled));
             }
             f(token)
         };
-        (scope, ours, f)
+        (scope, Inputs(ours), f)
     }
 }
 

@@ -47,87 +47,13 @@ use std::collections::HashSet;
 use std::ptr::NonNull;
 
 use crate::pool::keep_orphan;
-use crate::promise::{Head, SharedTask, TaskRef, Watcher};
+use crate::promise::{Head, SharedTask, TaskRef};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering, UnsafeCell};
 use crate::unwind::catch;
 
-/// A task on which another one depends.
-struct Input {
-    task: SharedTask,
-    /// The place of the other task among the watchers of this one.
-    watcher: UnsafeCell<Option<Watcher>>,
-}
-
-// SAFETY: the watcher is used by the maker of the other task, and then by the thread that takes it out of the list of
-// this one. The task is `Send` and `Sync`.
-unsafe impl Send for Input {}
-// SAFETY: as for `Send`.
-unsafe impl Sync for Input {}
-
-/// The number of inputs that lie in the memory of the task. Most tasks have no more.
-const INLINE: usize = 2;
-
 /// The tasks on which another one depends. They have the lifetime of the scope's borrows, and must not be used once the
 /// scope has ended.
-#[derive(Default)]
-pub struct Inputs {
-    first: [Option<Input>; INLINE],
-    more: Vec<Input>,
-}
-
-impl Inputs {
-    /// Adds a task. Any thread may drop its result.
-    pub(crate) fn push(&mut self, task: SharedTask) {
-        let input = Input {
-            task,
-            watcher: UnsafeCell::new(None),
-        };
-        match self.first.iter_mut().find(|place| place.is_none()) {
-            Some(place) => *place = Some(input),
-            None => self.more.push(input),
-        }
-    }
-
-    fn iter(&self) -> impl DoubleEndedIterator<Item = &Input> {
-        self.first.iter().flatten().chain(&self.more)
-    }
-
-    pub(crate) fn tasks(&self) -> impl DoubleEndedIterator<Item = &SharedTask> {
-        self.iter().map(|input| &input.task)
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.first.iter().flatten().count() + self.more.len()
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.first[0].is_none()
-    }
-
-    fn get(&self, index: usize) -> &SharedTask {
-        let input = match self.first.get(index) {
-            Some(input) => input.as_ref(),
-            None => self.more.get(index - INLINE),
-        };
-        &input.expect("there is such an input").task
-    }
-
-    /// Divides the inputs into those that are `ours` and the others.
-    pub(crate) fn partition(self, ours: impl Fn(&SharedTask) -> bool) -> (Inputs, Inputs) {
-        if self.tasks().all(&ours) {
-            return (self, Inputs::default());
-        }
-        let mut parts = (Inputs::default(), Inputs::default());
-        let all = self.first.into_iter().flatten().chain(self.more);
-        for input in all {
-            match ours(&input.task) {
-                true => parts.0.push(input.task),
-                false => parts.1.push(input.task),
-            }
-        }
-        parts
-    }
-}
+pub struct Inputs(pub(crate) Vec<SharedTask>);
 
 /// How a pending task begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -149,13 +75,13 @@ pub(crate) struct Pending {
     missing: AtomicUsize,
     /// Read by the threads that are counted in `missing`. Emptied by the thread that finds nothing
     /// missing.
-    inputs: UnsafeCell<Inputs>,
+    inputs: UnsafeCell<Vec<SharedTask>>,
     /// Whether a thread outside the pool waits for the task.
     is_called: AtomicBool,
 }
 
 // SAFETY: `inputs` is read by counted threads only, and written once no thread is counted. The other
-// fields are `Sync`, and `Input` is `Send` and `Sync`.
+// fields are `Sync`, and `SharedTask` is `Send` and `Sync`.
 unsafe impl Sync for Pending {}
 
 impl Pending {
@@ -164,7 +90,7 @@ impl Pending {
         Pending {
             task,
             missing: AtomicUsize::new(1),
-            inputs: UnsafeCell::new(inputs),
+            inputs: UnsafeCell::new(inputs.0),
             is_called: AtomicBool::new(false),
         }
     }
@@ -179,16 +105,11 @@ impl Pending {
         // SAFETY: the maker is counted, so the task lives, and no thread writes to the inputs.
         unsafe {
             let (pending, look) = (this.as_ref(), Look::of(this.as_ref()));
-            for input in look.inputs().iter() {
-                // Relaxed: adding the watcher makes this visible to the end of the input. The maker is counted, so
+            for input in look.inputs() {
+                // Relaxed: `precede` makes this visible to the end of the input. The maker is counted, so
                 // the count is above zero.
                 pending.missing.fetch_add(1, Ordering::Relaxed);
-                // No other thread uses the watcher before it is in the list.
-                let watcher = input
-                    .watcher
-                    .with_mut(|place| (*place).insert(Watcher::successor(this)) as *mut Watcher);
-                // The watcher lives until `input_ended`, because the input is counted until then.
-                if !input.task.head().channel.add(watcher) {
+                if !input.head().channel.precede(this) {
                     pending.missing.fetch_sub(1, Ordering::Relaxed);
                 }
             }
@@ -225,7 +146,7 @@ impl Pending {
                 .with_mut(|inputs| std::mem::take(&mut *inputs));
             (inputs, TaskRef::new(pending.task))
         };
-        for input in inputs.first.into_iter().flatten().chain(inputs.more) {
+        for input in inputs {
             if let Err(panic) = catch(|| drop(input)) {
                 // The destructor of a result that no thread gets.
                 keep_orphan(panic);
@@ -280,7 +201,7 @@ impl Look {
         unsafe { pending.as_ref() }
     }
 
-    fn inputs(&self) -> &Inputs {
+    fn inputs(&self) -> &[SharedTask] {
         // SAFETY: this look is counted, so no thread writes to the inputs while it exists.
         self.pending().inputs.with(|inputs| unsafe { &*inputs })
     }
@@ -288,7 +209,7 @@ impl Look {
     /// Returns the newest input that was not looked at.
     fn next(&mut self) -> Option<SharedTask> {
         self.unseen = self.unseen.checked_sub(1)?;
-        Some(self.inputs().get(self.unseen).clone())
+        Some(self.inputs()[self.unseen].clone())
     }
 
     /// Calls an idle worker for each task that this one waits for and that no worker has begun. Marks
@@ -319,17 +240,17 @@ impl Look {
 
     /// Runs what the task depends on, without a wait. Returns whether all inputs have ended.
     pub(crate) fn run_inputs(&self) -> bool {
-        for input in self.inputs().tasks().rev() {
+        for input in self.inputs().iter().rev() {
             run_ready(input);
         }
-        self.inputs().tasks().all(|input| input.is_done())
+        self.inputs().iter().all(|input| input.is_done())
     }
 
     /// Waits until all inputs have ended. This worker first runs all that are ready: while it waits
     /// for one, it does not look at the others.
     pub(crate) fn await_inputs(&self) {
         self.run_inputs();
-        for input in self.inputs().tasks().rev() {
+        for input in self.inputs().iter().rev() {
             while !input.is_done() {
                 if let Some(running) = run_ready(input) {
                     running.await_end(false);

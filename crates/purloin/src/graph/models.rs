@@ -105,11 +105,11 @@ impl Dependent {
     /// Returns a task that depends on `N` others, which are not counted yet.
     fn new<const N: usize>() -> Box<Dependent> {
         let inputs: Vec<_> = (0..N).map(|_| Arc::new(Task::new(FUNCTIONS))).collect();
-        let mut tasks = Inputs::default();
+        let mut tasks = Inputs(Vec::new());
         for task in &inputs {
             // SAFETY: this is the handle of the task, and no code looks at its result. The model keeps the task.
             let promise: Promise<()> = unsafe { Promise::new(NonNull::from(&**task).cast()) };
-            tasks.push(promise.share());
+            tasks.0.push(promise.share());
         }
         // The task does not move any more.
         let mut this = Box::new(Dependent {

@@ -6,8 +6,8 @@
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
-/// The sizes of blocks that a worker keeps, in bytes: three cache lines for a future, and five for a task of a graph.
-const SIZES: [usize; 2] = [192, 320];
+/// The sizes of blocks that a worker keeps, in bytes: four cache lines for a future, and five for a task of a graph.
+const SIZES: [usize; 2] = [256, 320];
 const ALIGN: usize = 16;
 
 /// Maximum number of blocks of each size that a worker keeps.

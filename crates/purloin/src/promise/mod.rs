@@ -33,7 +33,7 @@ use crate::sync::{AtomicUsize, Ordering, UnsafeCell, thread};
 use crate::unwind::{Panic, discard};
 
 pub(crate) use blocks::{Blocks, allocate, free};
-pub(crate) use oneshot::{EXTRA_HOLDER, JOB, Oneshot, Waiters, WaitingWorker, Watcher};
+pub(crate) use oneshot::{EXTRA_HOLDER, JOB, Oneshot, Waiters, WaitingWorker};
 
 /// Calls an executor's waker, whose panic would end a worker.
 pub(crate) fn wake(waker: Waker) {
@@ -57,6 +57,7 @@ pub(crate) struct Head {
 
 impl Head {
     /// Returns the head of a task with these functions.
+    #[inline]
     pub(crate) fn new(channel: Oneshot, functions: &'static Functions, finish: *const ()) -> Head {
         Head {
             channel,

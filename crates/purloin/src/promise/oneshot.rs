@@ -36,7 +36,7 @@
 //! the ticket may both wait: two workers. Then `waiter` no longer tells which, and the claimant wakes all
 //! workers.
 
-use std::ptr::{NonNull, null_mut};
+use std::ptr::NonNull;
 use std::task::Waker;
 
 use super::wake;
@@ -63,144 +63,43 @@ pub(crate) enum WaitingWorker {
     Several,
 }
 
-/// One of the [`Watchers`] of a task, in their list.
-pub(crate) struct Watcher {
-    next: *mut Watcher,
-    whom: Whom,
-}
-
-/// Whom the end of a task wakes.
-enum Whom {
-    /// A thread or an executor. The watcher lies in a box, which the list owns.
-    Waker(Waker),
-    /// A task that begins after this one. The watcher lies in its memory.
-    Successor(NonNull<Pending>),
-}
-
-impl Watcher {
-    pub(crate) fn successor(pending: NonNull<Pending>) -> Watcher {
-        Watcher {
-            next: null_mut(),
-            whom: Whom::Successor(pending),
-        }
-    }
-}
-
-/// Those whom the end of a task wakes: a list, first the wakers, and then the successors in the order in which they were
-/// made.
+/// Those whom the end of a task wakes. Most tasks have two successors at most.
+#[derive(Default)]
 pub(crate) struct Watchers {
-    first: *mut Watcher,
-    /// The last successor, or the oldest waker; null if there is none.
-    last: *mut Watcher,
+    /// Tasks that begin after this one. (The compiler would copy an array of two to its place.)
+    first: Option<NonNull<Pending>>,
+    second: Option<NonNull<Pending>>,
+    more: Option<Box<More>>,
 }
 
-// SAFETY: whoever has the list uses the watchers in it. A waker is `Send`, and `Pending` is `Sync`.
+#[derive(Default)]
+struct More {
+    /// Of threads and of executors.
+    wakers: Vec<Waker>,
+    successors: Vec<NonNull<Pending>>,
+}
+
+// SAFETY: `Oneshot::precede` says that each successor lives until the end wakes it, and any thread may do that.
 unsafe impl Send for Watchers {}
 
-impl Default for Watchers {
-    fn default() -> Self {
-        Watchers {
-            first: null_mut(),
-            last: null_mut(),
-        }
-    }
-}
-
 impl Watchers {
-    /// # Safety
-    ///
-    /// As for [`Oneshot::add`].
-    unsafe fn add(&mut self, watcher: *mut Watcher) {
-        // SAFETY: the caller passes on the watcher, and whoever has the list uses those in it.
-        unsafe {
-            if self.last.is_null() {
-                (self.first, self.last) = (watcher, watcher);
-            } else if let Whom::Waker(_) = (*watcher).whom {
-                (*watcher).next = self.first;
-                self.first = watcher;
-            } else {
-                (*self.last).next = watcher;
-                self.last = watcher;
-            }
-        }
-    }
-
-    /// Takes the first watcher out.
-    fn pop(&mut self) -> Option<NonNull<Watcher>> {
-        let watcher = NonNull::new(self.first)?;
-        // SAFETY: whoever has the list uses the watchers in it.
-        self.first = unsafe { (*watcher.as_ptr()).next };
-        if self.first.is_null() {
-            self.last = null_mut();
-        }
-        Some(watcher)
-    }
-
     /// Wakes all, after the end of the task, within the frame of the worker that has run it. So a worker that helps
     /// this one does not take the tasks that begin now: they need not be what it waits for.
     #[inline]
     pub(crate) fn wake(self) {
-        if !self.first.is_null() {
+        if self.first.is_some() || self.more.is_some() {
             self.wake_all();
         }
     }
 
-    fn wake_all(mut self) {
-        while let Some(watcher) = self.pop() {
-            // SAFETY: the watcher is this thread's alone. That of a waker is a box. That of a successor may be gone once
-            // `input_ended` has begun.
-            unsafe {
-                match (*watcher.as_ptr()).whom {
-                    Whom::Successor(pending) => Pending::input_ended(pending),
-                    Whom::Waker(_) => wake_box(Box::from_raw(watcher.as_ptr())),
-                }
-            }
+    fn wake_all(self) {
+        let More { wakers, successors } = *self.more.unwrap_or_default();
+        wakers.into_iter().for_each(wake);
+        let first = self.first.into_iter().chain(self.second);
+        for pending in first.chain(successors) {
+            // SAFETY: `Oneshot::precede` counted the input, and this is its end, once.
+            unsafe { Pending::input_ended(pending) };
         }
-    }
-
-    /// Takes out the watcher that would wake the same as this waker, if there is one.
-    fn remove(&mut self, waker: &Waker) -> Option<Box<Watcher>> {
-        let mut before: *mut Watcher = null_mut();
-        let mut watcher = self.first;
-        // SAFETY: whoever has the list uses the watchers in it. Those of wakers are boxes.
-        unsafe {
-            while let Some(this) = watcher.as_ref() {
-                if matches!(&this.whom, Whom::Waker(other) if other.will_wake(waker)) {
-                    match before.is_null() {
-                        true => self.first = this.next,
-                        false => (*before).next = this.next,
-                    }
-                    if this.next.is_null() {
-                        self.last = before;
-                    }
-                    return Some(Box::from_raw(watcher));
-                }
-                before = watcher;
-                watcher = this.next;
-            }
-        }
-        None
-    }
-}
-
-impl Drop for Watchers {
-    /// Drops the wakers of a task whose handle is gone. No other task is after such a task.
-    #[inline]
-    fn drop(&mut self) {
-        while let Some(watcher) = self.pop() {
-            // SAFETY: the watcher is this thread's alone, and that of a waker is a box.
-            unsafe {
-                if let Whom::Waker(_) = (*watcher.as_ptr()).whom {
-                    drop(Box::from_raw(watcher.as_ptr()));
-                }
-            }
-        }
-    }
-}
-
-fn wake_box(watcher: Box<Watcher>) {
-    if let Whom::Waker(waker) = watcher.whom {
-        wake(waker);
     }
 }
 
@@ -234,6 +133,8 @@ pub(crate) struct Oneshot {
 }
 
 impl Oneshot {
+    // The caller writes the channel to its place. Without this it would copy it there.
+    #[inline]
     fn with(state: State, holders: u32, is_injected: bool) -> Self {
         Oneshot {
             state: StateWord::new(state),
@@ -250,6 +151,7 @@ impl Oneshot {
 
     /// Returns an unclaimed channel with two holders: the handle, and the ticket or a job that
     /// `is_injected`.
+    #[inline]
     pub(crate) fn new(is_injected: bool) -> Self {
         Self::with(State::TASK, 2, is_injected)
     }
@@ -363,43 +265,45 @@ impl Oneshot {
 
     /// A handle: lets the end wake `waker`. Returns false if the task is already done.
     pub(crate) fn watch(&self, waker: Waker) -> bool {
-        let watcher = Box::into_raw(Box::new(Watcher {
-            next: null_mut(),
-            whom: Whom::Waker(waker),
-        }));
-        // SAFETY: the watcher is a box, which this gives to the list.
-        let watches = unsafe { self.add(watcher) };
-        if !watches {
-            // SAFETY: the box is not in the list.
-            drop(unsafe { Box::from_raw(watcher) });
-        }
-        watches
-    }
-
-    /// Adds a watcher. Returns false if the task is already done.
-    ///
-    /// # Safety
-    ///
-    /// The watcher is in no list. If it is of a waker, it is a box. If it is of a successor, it lives until
-    /// [`Pending::input_ended`]. If this returns true, the caller does not use it again.
-    pub(crate) unsafe fn add(&self, watcher: *mut Watcher) -> bool {
-        // The claimant locks after it has seen the bit, so it finds the watcher, or the bit was not set in time.
-        let mut watchers = lock(&self.watchers);
-        while !self.state.is_done() {
-            if self.state.watch() {
-                // SAFETY: by this function's contract.
-                unsafe { watchers.add(watcher) };
-                return true;
-            }
-        }
-        false
+        self.add(|watchers| watchers.more.get_or_insert_default().wakers.push(waker))
     }
 
     /// A handle: takes back a [`Self::watch`], unless the end has come.
     pub(crate) fn unwatch(&self, waker: &Waker) {
-        let watcher = lock(&self.watchers).remove(waker);
-        // The waker is the program's, and its destructor may panic or look at this task: not under the lock.
-        drop(watcher);
+        if let Some(more) = &mut lock(&self.watchers).more {
+            more.wakers.retain(|other| !other.will_wake(waker));
+        }
+    }
+
+    /// A handle: lets the end count for a task that begins after this one. Returns false if this task is already done.
+    ///
+    /// # Safety
+    ///
+    /// The successor waits for the end, and lives until [`Pending::input_ended`].
+    pub(crate) unsafe fn precede(&self, successor: NonNull<Pending>) -> bool {
+        self.add(|watchers| {
+            if watchers.first.is_none() {
+                watchers.first = Some(successor);
+            } else if watchers.second.is_none() {
+                watchers.second = Some(successor);
+            } else {
+                let more = watchers.more.get_or_insert_default();
+                more.successors.push(successor);
+            }
+        })
+    }
+
+    /// Adds a watcher. Returns false if the task is already done.
+    fn add(&self, add: impl FnOnce(&mut Watchers)) -> bool {
+        // The claimant locks after it has seen the bit, so it finds the watcher, or the bit was not set in time.
+        let mut watchers = lock(&self.watchers);
+        while !self.state.is_done() {
+            if self.state.watch() {
+                add(&mut watchers);
+                return true;
+            }
+        }
+        false
     }
 
     /// Returns, as a hint, whether [`Self::call_worker`] would return false.

@@ -47,6 +47,7 @@
 //! Source: Channel (channel-based futures).
 
 mod handle;
+mod object;
 mod task;
 mod tickets;
 
@@ -55,7 +56,8 @@ use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::resume_unwind;
 use std::ptr::{NonNull, null};
 
-use self::task::{Object, Origin, Task};
+use self::object::Object;
+use self::task::{Origin, Task};
 use super::finish::{Finish, end_above, is_half_full};
 use super::slot::{Slot, State};
 use super::steal;

@@ -256,6 +256,7 @@ pub struct StateWord(AtomicU32);
 
 impl StateWord {
     /// Returns a word in this state.
+    #[inline]
     pub fn new(state: State) -> StateWord {
         StateWord(AtomicU32::new(state.0))
     }

@@ -1,7 +1,5 @@
-//! The object of a future: its types, and which thread runs the closure.
+//! A future without the types of its closure and its result: which thread runs the closure, and what each holder owes.
 
-use std::alloc::Layout;
-use std::mem::offset_of;
 use std::ptr::{NonNull, null};
 
 use super::*;
@@ -12,7 +10,7 @@ pub(super) struct Task<S: Scheduler> {
     pub(super) head: Head,
     /// Runs the closure within a frame that the caller has begun, or drops it if there is no worker. Leaves the message.
     /// Never unwinds.
-    run: unsafe fn(NonNull<Task<S>>, Option<Me<'_, S>>),
+    pub(super) run: unsafe fn(NonNull<Task<S>>, Option<Me<'_, S>>),
     pub(super) origin: Origin<S>,
     /// Whether a worker has taken the [injected](inject) job.
     pub(super) job_taken: AtomicBool,
@@ -54,206 +52,6 @@ impl<S: Scheduler> Origin<S> {
     }
 }
 
-/// The object of a future. The task has inputs if there is room for a [`Pending`].
-#[repr(C)]
-pub(super) struct Object<S: Scheduler, F, T, const INPUTS: usize> {
-    task: Task<S>,
-    message: Message<T>,
-    closure: UnsafeCell<MaybeUninit<F>>,
-    pending: [MaybeUninit<Pending>; INPUTS],
-}
-
-impl<S, F, T, const INPUTS: usize> Object<S, F, T, INPUTS>
-where
-    S: Scheduler,
-    F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
-    T: Send,
-{
-    const FUNCTIONS: &'static Functions = &Functions {
-        pop: Self::pop,
-        let_go: Task::<S>::let_go_of_handle,
-        abandon: Task::<S>::abandon,
-        is_local: Task::<S>::is_local,
-        run: Task::<S>::run_for_handle,
-        call_worker: Task::<S>::call_for_handle,
-        wait: Task::<S>::wait_for_handle,
-        begin: Task::<S>::begin,
-        got: None,
-        fail: Self::fail,
-        drop_message: Self::drop_message,
-        message: offset_of!(Self, message),
-        pending: match INPUTS {
-            0 => None,
-            _ => Some(offset_of!(Self, pending)),
-        },
-        layout: Layout::new::<Self>(),
-    };
-
-    /// Writes an object to this memory, but for what it waits for.
-    ///
-    /// # Safety
-    ///
-    /// The memory is uninitialised, large enough, and used by no other thread.
-    #[inline]
-    pub(super) unsafe fn write(
-        memory: NonNull<Self>,
-        finish: *const Finish<S>,
-        origin: Origin<S>,
-        closure: F,
-    ) {
-        // A future without a scope has a job.
-        let channel = Oneshot::new(origin.kind != Kind::Scoped);
-        let object = Object {
-            task: Task {
-                head: Head::new(channel, Self::FUNCTIONS, finish.cast()),
-                run: Self::run,
-                origin,
-                job_taken: AtomicBool::new(false),
-                keeps_ticket: AtomicBool::new(false),
-            },
-            message: Message::new(None),
-            closure: UnsafeCell::new(MaybeUninit::new(closure)),
-            pending: [const { MaybeUninit::uninit() }; INPUTS],
-        };
-        // SAFETY: the caller guarantees it.
-        unsafe { memory.write(object) };
-    }
-
-    /// Returns the handle.
-    ///
-    /// # Safety
-    ///
-    /// The object was written, and this is called once.
-    pub(super) unsafe fn promise(object: NonNull<Self>) -> Handle<T> {
-        // SAFETY: the handle is one of the two holders, so the object lives until it goes.
-        Handle::promised(unsafe { Promise::new(object.cast()) })
-    }
-
-    /// Moves the closure out.
-    ///
-    /// # Safety
-    ///
-    /// The caller has claimed the closure, or is both holders, and calls this once.
-    unsafe fn take_closure(object: NonNull<Self>) -> F {
-        // SAFETY: the caller has the closure to itself, and moves it out once.
-        unsafe { (*object.as_ref().closure.get()).assume_init_read() }
-    }
-
-    /// Implements [`Task::run`].
-    ///
-    /// # Safety
-    ///
-    /// The caller has claimed, and has not ended the channel. It calls this once.
-    unsafe fn run(task: NonNull<Task<S>>, thread: Option<Me<'_, S>>) {
-        // SAFETY: only the claimant moves the closure out and writes the message.
-        unsafe {
-            let object: NonNull<Self> = task.cast();
-            let closure = Self::take_closure(object);
-            let result = match thread {
-                Some(thread) => catch(|| closure(Token::at_top(thread))),
-                None => drop_cancelled(closure),
-            };
-            if let Err(panic) = &result {
-                task.as_ref().head.channel.note_panic(panic);
-            }
-            (object.as_ref().message).with_mut(|message| *message = Some(result));
-        }
-    }
-
-    /// Implements [`Functions::fail`].
-    ///
-    /// # Safety
-    ///
-    /// The caller has claimed, has run the closure, and has not ended the channel.
-    unsafe fn fail(head: NonNull<Head>, panic: Panic) {
-        // SAFETY: until the end, only the claimant uses the message.
-        unsafe {
-            let message = &head.cast::<Self>().as_ref().message;
-            if message.with(|message| matches!(&*message, Some(Err(_)))) {
-                return discard(panic);
-            }
-            head.as_ref().channel.note_panic(&panic);
-            discard(message.with_mut(|message| (*message).replace(Err(panic))));
-        }
-    }
-
-    /// Implements [`Functions::pop`].
-    ///
-    /// # Safety
-    ///
-    /// The caller is the handle.
-    unsafe fn pop(head: NonNull<Head>, place: Option<Place>, result: *mut ()) -> bool {
-        // SAFETY: the handle is a holder, so the object lives. If the pop returns the ticket, this
-        // thread is both holders. No thread can have claimed then, because only this handle could
-        // get the result.
-        unsafe {
-            let task = head.cast::<Task<S>>();
-            let Some(thread) = Task::owner_at_top(task, place) else {
-                return false;
-            };
-            let slot = task.as_ref().origin.slot;
-            if !thread.pop_ticket(slot) {
-                // A thief has run the closure.
-                thread.tasks.release(slot);
-                return false;
-            }
-            let closure = Self::take_closure(task.cast());
-            let (finish, scope) = (task.as_ref().finish(), task.as_ref().origin.scope);
-            thread
-                .core()
-                .blocks
-                .give(task.cast(), Layout::new::<Self>());
-            match run_all(thread, finish, scope, closure) {
-                Ok(value) => result.cast::<T>().write(value),
-                Err(panic) => resume_unwind(panic),
-            }
-            true
-        }
-    }
-
-    /// Implements [`Functions::drop_message`].
-    ///
-    /// # Safety
-    ///
-    /// The caller is the last holder but a job.
-    unsafe fn drop_message(head: NonNull<Head>) -> Option<Panic> {
-        // SAFETY: no other holder uses the message any more.
-        unsafe {
-            if head.as_ref().channel.is_panic_taken() {
-                return None;
-            }
-            let object = head.cast::<Self>();
-            let message = (object.as_ref().message).with_mut(|message| (*message).take());
-            match message? {
-                Err(panic) => (!panic.is::<Cancelled>()).then_some(panic),
-                // A panic of its destructor counts as the task's.
-                result => drop_catching(result),
-            }
-        }
-    }
-}
-
-impl<S, F, T> Object<S, F, T, 1>
-where
-    S: Scheduler,
-    F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
-    T: Send,
-{
-    /// Writes what the task waits for. Returns its place.
-    ///
-    /// # Safety
-    ///
-    /// The object was written, and no other thread has it.
-    pub(super) unsafe fn set_inputs(object: NonNull<Self>, inputs: Inputs) -> NonNull<Pending> {
-        // SAFETY: the caller guarantees it.
-        unsafe {
-            let place = NonNull::new_unchecked(&raw mut (*object.as_ptr()).pending).cast();
-            place.write(Pending::new(object.cast(), inputs));
-            place
-        }
-    }
-}
-
 impl<S: Scheduler> Task<S> {
     pub(super) fn is_done(&self) -> bool {
         self.head.channel.is_done()
@@ -289,7 +87,10 @@ impl<S: Scheduler> Task<S> {
     ///
     /// The caller is the handle. `place` is this thread's.
     #[inline]
-    unsafe fn owner_at_top<'t>(task: NonNull<Self>, place: Option<Place>) -> Option<Me<'t, S>> {
+    pub(super) unsafe fn owner_at_top<'t>(
+        task: NonNull<Self>,
+        place: Option<Place>,
+    ) -> Option<Me<'t, S>> {
         // SAFETY: the handle is a holder, so the object lives. The pool's pointer is dereferenced
         // only if this thread is a worker of that pool, which keeps the pool alive.
         unsafe {
