@@ -197,12 +197,10 @@ impl<T> Ready<T> {
     };
 
     const MEASURED: &'static Functions = &Functions {
-        // SAFETY: the handle keeps the box, which `promise` made.
         got: Some(|task| {
-            unsafe { task.cast::<Self>().as_ref() }
-                .got
-                .iter()
-                .for_each(|got| got())
+            // SAFETY: the handle keeps the box, which `promise` made.
+            let this = unsafe { task.cast::<Self>().as_ref() };
+            this.got.iter().for_each(|got| got());
         }),
         ..*Self::FUNCTIONS
     };

@@ -116,7 +116,6 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
 
     /// Returns the scope, the inputs in this scope, for which the task is held back, and a closure that waits for the other
     /// inputs first. It does not go on if its own scope was cancelled meanwhile.
-    #[expect(clippy::type_complexity, reason = "it is named once")]
     fn with_inputs<F, T>(
         self,
         f: F,

@@ -205,7 +205,7 @@ impl Oneshot {
         (self.is_cancelled).store(panic.is::<Cancelled>(), Ordering::Relaxed);
     }
 
-    /// A handle, after the end: returns whether the message is a [`Cancelled`](crate::Cancelled).
+    /// A handle, after the end: returns whether the message is a [`Cancelled`].
     pub(crate) fn is_cancelled(&self) -> bool {
         self.is_cancelled.load(Ordering::Relaxed)
     }

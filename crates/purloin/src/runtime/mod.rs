@@ -10,7 +10,7 @@
 //! 6. [`frame`]: the bookkeeping that keeps finishes and tasks properly nested; [`cancel_scopes`]: which
 //!    cancellation stops a loop.
 //! 7. [`finish`](mod@finish): finish and its spawns; [`finish_queue`]: the tasks of a finish that any worker may run.
-//! 8. [`oneshot`] and [`future`]: futures.
+//! 8. [`future`](mod@future): futures, as a pool runs them; see [`promise`](crate::promise) for the rest.
 //! 9. [`public_tasks`]: how owners publish tasks, and how thieves look for them and claim them.
 //! 10. [`steal`]: what a thief does with a task; [`leapfrog`]: how a worker waits for a stolen task.
 //!

@@ -175,7 +175,7 @@ impl<S: Scheduler> Task<S> {
 
 /// Panics, because the calling task would wait for a closure further down its own stack.
 #[cold]
-fn waits_for_itself() -> ! {
+pub(super) fn waits_for_itself() -> ! {
     panic!(
         "this task waits for its own result, or for that of a task which waits for the task that \
          has spawned this one"
