@@ -329,7 +329,7 @@ pub trait Spawner: Sized + 'static {
         F: for<'t> FnOnce(Self::Token<'t>) -> T + Send + 'scope,
         T: Send + 'scope;
 
-    /// Whether a task of a scope can begin later. If not, [`Self::future_after`] is not called.
+    /// Whether a task of a scope can begin later. If not, the next two methods are not called.
     #[doc(hidden)]
     const DEFERS: bool = false;
 
@@ -353,9 +353,22 @@ pub trait Spawner: Sized + 'static {
         F: for<'t> FnOnce(Self::Token<'t>) -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        drop(inputs);
-        // SAFETY: the caller guarantees the same.
-        unsafe { Self::future(finish, f) }
+        let _ = (finish, inputs, f);
+        unreachable!("see `DEFERS`")
+    }
+
+    /// Makes a task without a result that begins when its inputs have ended.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::future_after`].
+    #[doc(hidden)]
+    unsafe fn spawn_after<'scope, F>(finish: &'scope Self::Finish, inputs: Inputs, task: F)
+    where
+        F: for<'t> FnOnce(Self::Token<'t>) + Send + 'scope,
+    {
+        let _ = (finish, inputs, task);
+        unreachable!("see `DEFERS`")
     }
 
     /// Implements [`Scope::join`].

@@ -15,9 +15,9 @@ use std::sync::Arc;
 
 use crate::cancel::Cancelled;
 use crate::handle::{Got, Handle, Inner, keep_unheard, reveal};
-use crate::promise::{Functions, Head, Message, Oneshot, Promise, SharedTask};
+use crate::promise::{Functions, Getter, Head, Message, Oneshot, Promise, SharedTask};
 use crate::sync::UnsafeCell;
-use crate::unwind::Panic;
+use crate::unwind::{Panic, drop_catching};
 
 /// The result of a task that several others need, available now or later, from [`Handle::share`].
 ///
@@ -41,6 +41,18 @@ use crate::unwind::Panic;
 ///
 /// In a scope, a task can begin [after](crate::Scope::after) those whose results it needs. Then no worker
 /// waits for them.
+///
+/// The result goes with its last handle. So it cannot outlive what it borrows:
+///
+/// ```compile_fail,E0597
+/// # use purloin::{Pool, Worker};
+/// # let pool = Pool::new().unwrap();
+/// let shared;
+/// {
+///     let number = 7;
+///     shared = pool.run(|mut w| w.finish(|scope| scope.shared_future(|_| &number)));
+/// }
+/// ```
 ///
 /// Source: Channel (channel-based futures), with one receiver that keeps the message for all.
 pub struct SharedHandle<T> {
@@ -81,15 +93,16 @@ impl<T> SharedHandle<T> {
     /// thread that has begun it: the task would wait for its own end.
     pub fn get(&self) -> &T {
         self.task.call_got();
-        self.task.await_end(false);
+        self.task.await_end(&Getter::SHARER);
         let channel = &self.task.head().channel;
+        let is_first = channel.fetch();
         // SAFETY: the handle was made of a promise with this type. The task has ended, so threads only read the message
         // until the last handle is gone, but for the one thread below.
         unsafe {
             self.task.message::<T>().with(|message| match &*message {
                 Some(Ok(result)) => result,
                 // SAFETY: only this thread takes the panic out, and no thread looks at it afterwards.
-                Some(Err(panic)) if channel.may_take_panic() => {
+                Some(Err(panic)) if is_first => {
                     resume_unwind(reveal(std::ptr::from_ref::<Panic>(panic).read()))
                 }
                 Some(Err(_)) if channel.is_cancelled() => resume_unwind(Box::new(Cancelled)),
@@ -183,14 +196,15 @@ impl<T> Ready<T> {
         // SAFETY: `promise` made the box, and the handle goes, which is the only holder.
         let_go: |task| drop(unsafe { Box::from_raw(task.cast::<Self>().as_ptr()) }),
         abandon: |_| unreachable!("nobody abandons a shared handle"),
-        is_local: |_| false,
+        is_local: |_, _| false,
         run: |_, _| (),
         call_worker: |_| (),
-        wait: |_, _| (),
+        wait: |_, _, _| (),
         begin: |_, _| unreachable!("it has no inputs"),
         got: None,
         fail: |_, _| unreachable!("it has run"),
-        drop_message: |_| None,
+        // SAFETY: the last handle has the message.
+        drop_message: |task| unsafe { task.cast::<Self>().as_ref() }.drop_result(),
         message: offset_of!(Self, message),
         pending: None,
         layout: Layout::new::<Self>(),
@@ -224,6 +238,16 @@ impl<T> Ready<T> {
     }
 }
 
+impl<T> Ready<T> {
+    /// Drops a result. Returns the panic of its destructor. Leaves a panic where it is.
+    fn drop_result(&self) -> Option<Panic> {
+        // SAFETY: the caller has the last handle.
+        let result =
+            (self.message).with_mut(|message| unsafe { (*message).take_if(|it| it.is_ok()) });
+        drop_catching(result)
+    }
+}
+
 impl<T> Drop for Ready<T> {
     fn drop(&mut self) {
         // SAFETY: no handle is left.
@@ -231,11 +255,16 @@ impl<T> Drop for Ready<T> {
             .message
             .with_mut(|message| unsafe { (*message).take() });
         match message {
-            Some(Err(panic)) if self.head.channel.is_panic_taken() => std::mem::forget(panic),
+            Some(Err(panic)) if self.head.channel.is_fetched() => std::mem::forget(panic),
             Some(Err(panic)) => keep_unheard(panic),
             _ => (),
         }
     }
+}
+
+/// So that the result outlives the handle, which may drop it: `PhantomData<Arc<T>>` alone would not demand that.
+impl<T> Drop for SharedHandle<T> {
+    fn drop(&mut self) {}
 }
 
 impl<T> Clone for SharedHandle<T> {

@@ -144,6 +144,9 @@ fn a_token_in_a_child_is_right(mut w: Token<'_>) -> bool {
         Ok(results) => results == (6765, 10),
         Err(panic) => common::message(panic).contains("make a pool there"),
     };
+    // Futures of this thread, which no thread of the parent can have stolen.
+    let (one, two) = (w.future(|_| 1), w.future(|_| 2));
+    let are_right = w.get(one) + w.get(two) == 3;
     // Tasks with results, which the queue of the finish would get.
     let run = |w: &mut Token<'_>| {
         w.finish(|scope| {
@@ -159,6 +162,7 @@ fn a_token_in_a_child_is_right(mut w: Token<'_>) -> bool {
         })
     };
     is_right
+        && are_right
         && match catch_unwind(AssertUnwindSafe(|| run(&mut w))) {
             Ok(sum) => sum == 5,
             Err(panic) => common::message(panic).contains("make a pool there"),

@@ -5,7 +5,7 @@ use std::panic::resume_unwind;
 use super::Inputs;
 use crate::cancel::Cancelled;
 use crate::handle::Handle;
-use crate::promise::SharedTask;
+use crate::promise::{Getter, SharedTask};
 use crate::runtime::ReturnBarrier;
 use crate::scope::{Scope, Spawner};
 use crate::shared_handle::SharedHandle;
@@ -92,7 +92,7 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
         F: for<'t> FnOnce(S::Token<'t>) -> T + SendTask + 'scope,
         T: Send + 'scope,
     {
-        let (scope, ours, f) = self.with_inputs(f);
+        let (scope, ours, f) = self.with_inputs(f, || resume_unwind(Box::new(Cancelled)));
         match ours.0.is_empty() {
             true => scope.future(f),
             // SAFETY: `'scope` is the lifetime parameter of this scope, which holds the finish. It is
@@ -106,19 +106,20 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
     where
         F: for<'t> FnOnce(S::Token<'t>) + SendTask + 'scope,
     {
-        let (scope, ours, task) = self.with_inputs(task);
+        let (scope, ours, task) = self.with_inputs(task, || ());
         match ours.0.is_empty() {
             true => scope.spawn(task),
             // SAFETY: as in `future`.
-            false => drop(unsafe { S::future_after(scope.finish(), ours, task) }),
+            false => unsafe { S::spawn_after(scope.finish(), ours, task) },
         }
     }
 
     /// Returns the scope, the inputs in this scope, for which the task is held back, and a closure that waits for the other
-    /// inputs first. It does not go on if its own scope was cancelled meanwhile.
+    /// inputs first. If its own scope was cancelled meanwhile, it drops `f` and ends by `cancelled`.
     fn with_inputs<F, T>(
         self,
         f: F,
+        cancelled: fn() -> T,
     ) -> (
         &'scope Scope<'scope, 'env, S>,
         Inputs,
@@ -138,11 +139,11 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
         let f = move |token: S::Token<'_>| {
             for task in &others {
                 task.call_got();
-                task.await_end(false);
+                task.await_end(&Getter::SHARER);
             }
             if !others.is_empty() && scope.is_cancelled() {
                 drop(f);
-                resume_unwind(Box::new(Cancelled));
+                return cancelled();
             }
             f(token)
         };

@@ -47,7 +47,7 @@ use std::collections::HashSet;
 use std::ptr::NonNull;
 
 use crate::pool::keep_orphan;
-use crate::promise::{Head, SharedTask, TaskRef};
+use crate::promise::{Getter, Head, SharedTask, TaskRef};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering, UnsafeCell};
 use crate::unwind::catch;
 
@@ -253,7 +253,7 @@ impl Look {
         for input in self.inputs().iter().rev() {
             while !input.is_done() {
                 if let Some(running) = run_ready(input) {
-                    running.await_end(false);
+                    running.await_end(&Getter::SHARER);
                 }
             }
         }

@@ -35,10 +35,10 @@ const FUNCTIONS: &Functions = &Functions {
         task.gone.fetch_add(1, Relaxed);
     },
     abandon: |_| unreachable!(),
-    is_local: |_| false,
+    is_local: |_, _| false,
     run: |_, _| (),
     call_worker: |_| (),
-    wait: |task, _| {
+    wait: |task, _, _| {
         // SAFETY: the model keeps the task until its end.
         while !unsafe { task.as_ref() }.channel.is_done() {
             thread::yield_now();

@@ -82,6 +82,23 @@ pub(crate) struct Place {
     pub(crate) top: *const (),
 }
 
+/// Who gets a result.
+#[derive(Clone, Copy)]
+pub(crate) struct Getter {
+    /// The worker that this thread is, if the caller knows it.
+    pub(crate) place: Option<Place>,
+    /// Whether no other thread gets the result of the same task.
+    pub(crate) is_sole: bool,
+}
+
+impl Getter {
+    /// One of several threads.
+    pub(crate) const SHARER: Getter = Getter {
+        place: None,
+        is_sole: false,
+    };
+}
+
 /// How a thread waits for a task that it does not run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
@@ -104,14 +121,13 @@ pub(crate) struct Functions {
     /// if no worker has begun it.
     pub(crate) abandon: unsafe fn(NonNull<Head>),
     /// Returns whether this thread is a worker of the task's pool.
-    pub(crate) is_local: unsafe fn(NonNull<Head>) -> bool,
-    /// Runs the task, if no worker has begun it and this thread is a worker of its pool. The last argument says whether
-    /// the handle is not shared.
-    pub(crate) run: unsafe fn(NonNull<Head>, bool),
+    pub(crate) is_local: unsafe fn(NonNull<Head>, &Getter) -> bool,
+    /// Runs the task, if no worker has begun it and this thread is a worker of its pool.
+    pub(crate) run: unsafe fn(NonNull<Head>, &Getter),
     /// Calls an idle worker for the task, if no worker has begun it.
     pub(crate) call_worker: unsafe fn(NonNull<Head>),
     /// Waits until the task has ended.
-    pub(crate) wait: unsafe fn(NonNull<Head>, Wait),
+    pub(crate) wait: unsafe fn(NonNull<Head>, &Getter, Wait),
     /// Begins a task whose inputs have ended.
     pub(crate) begin: unsafe fn(NonNull<Head>, Begin),
     /// Tells a measuring worker that a thread gets the result.
@@ -169,25 +185,25 @@ impl TaskRef {
     }
 
     /// Returns whether this thread is a worker of the task's pool.
-    fn is_local(&self) -> bool {
-        // SAFETY: by the contract of `new`, here and below.
-        unsafe { (self.functions().is_local)(self.0) }
+    fn is_local(&self, getter: &Getter) -> bool {
+        // SAFETY: by the contract of `new`.
+        unsafe { (self.functions().is_local)(self.0, getter) }
     }
 
     /// Runs the task, if no worker has begun it and this thread is a worker of its pool. The task is not pending.
     pub(crate) fn run(&self) {
-        self.run_as(false);
+        self.run_for(&Getter::SHARER);
     }
 
-    fn run_as(&self, is_sole: bool) {
+    fn run_for(&self, getter: &Getter) {
         // SAFETY: by the contract of `new`.
-        unsafe { (self.functions().run)(self.0, is_sole) }
+        unsafe { (self.functions().run)(self.0, getter) }
     }
 
     /// Runs the task, and those that it depends on, if this thread is a worker of its pool and as far as this can be done
     /// without a wait.
     pub(crate) fn run_ready(&self) {
-        if self.is_done() || !self.is_local() {
+        if self.is_done() || !self.is_local(&Getter::SHARER) {
             return;
         }
         let Some(look) = Look::at(self) else {
@@ -242,23 +258,22 @@ impl TaskRef {
     }
 
     /// Waits until the task has ended. If no worker has begun it, it runs here, after those that it depends on.
-    /// `is_sole` says that no other thread waits through the handle.
-    pub(crate) fn await_end(&self, is_sole: bool) {
+    pub(crate) fn await_end(&self, getter: &Getter) {
         if self.is_done() {
             return;
         }
         let look = match self.pending() {
-            Some(_) if self.is_local() => Look::at(self),
+            Some(_) if self.is_local(getter) => Look::at(self),
             _ => None,
         };
         look.iter().for_each(Look::await_inputs);
-        self.run_as(is_sole);
+        self.run_for(getter);
         let has_ended = self.is_done();
         look.into_iter().for_each(|look| look.end(has_ended));
         if has_ended {
             return;
         }
-        let how = match self.is_local() {
+        let how = match self.is_local(getter) {
             true if self.head().channel.may_help() => Wait::Help,
             _ if !self.head().channel.watch(thread_waker()) => return,
             false if !self.call_for_inputs() => Wait::CallWorker,
@@ -266,7 +281,7 @@ impl TaskRef {
         };
         // SAFETY: the end wakes this thread, or it is the one that helps. `run` has begun the task if this thread is a
         // worker of its pool.
-        unsafe { (self.functions().wait)(self.0, how) }
+        unsafe { (self.functions().wait)(self.0, getter, how) }
     }
 
     /// Returns the place of the result.
@@ -322,12 +337,13 @@ impl<T> Promise<T> {
                 return result.assume_init();
             }
         }
-        ManuallyDrop::into_inner(this).get_apart()
+        ManuallyDrop::into_inner(this).get_apart(place)
     }
 
     #[cold]
-    fn get_apart(self) -> T {
-        self.task.await_end(true);
+    fn get_apart(self, place: Option<Place>) -> T {
+        let is_sole = true;
+        self.task.await_end(&Getter { place, is_sole });
         self.take()
     }
 
@@ -403,9 +419,22 @@ impl Clone for SharedTask {
 impl Drop for SharedTask {
     fn drop(&mut self) {
         // AcqRel: what the other sharers did comes before the handle is given up.
-        if self.head().sharers.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // SAFETY: this was the last sharer of the handle, which goes.
-            unsafe { (self.functions().let_go)(self.0.0) };
+        if self.head().sharers.fetch_sub(1, Ordering::AcqRel) > 1 {
+            return;
+        }
+        let functions = self.functions();
+        // A result that was got goes with its last handle. Its destructor is the program's, as anywhere else.
+        let is_got = self.is_done() && self.head().channel.is_fetched();
+        // SAFETY: this was the last sharer of the handle, which goes. It has the message after the end.
+        let panic = unsafe {
+            let panic = is_got.then(|| (functions.drop_message)(self.0.0));
+            (functions.let_go)(self.0.0);
+            panic.flatten()
+        };
+        match panic {
+            Some(panic) if thread::panicking() => discard(panic),
+            Some(panic) => resume_unwind(panic),
+            None => (),
         }
     }
 }

@@ -13,7 +13,7 @@
 //! | `is_injected` | whoever makes a channel with a job; the holder that injects a job, once | holders that would inject one |
 //! | `is_cancelled` | the claimant, before DONE | the handles, after DONE |
 //! | `is_helped` | the first worker that waits through a handle | the others, which do not help |
-//! | `is_panic_taken` | the handle that continues the task's panic, after DONE | the others; the last holder but a job |
+//! | `is_fetched` | the first thread that gets the result through a shared handle, after DONE; it continues the task's panic, if that is the message | the others; whoever drops the message |
 //!
 //! The holders are the task's handle and its ticket. If a thread outside the pool asks for the
 //! result, there may be a third holder: a job with which an idle worker runs the closure. A future
@@ -126,8 +126,8 @@ pub(crate) struct Oneshot {
     is_injected: AtomicBool,
     /// Whether the task was cancelled, or ended because another task was.
     is_cancelled: AtomicBool,
-    /// Whether a handle has taken the task's panic out of the message.
-    is_panic_taken: AtomicBool,
+    /// Whether a thread has got the result through a shared handle. If the message is a panic, that thread has it.
+    is_fetched: AtomicBool,
     /// Whether a worker that needs the result helps the claimant.
     is_helped: AtomicBool,
 }
@@ -144,7 +144,7 @@ impl Oneshot {
             may_leapfrog: AtomicBool::new(false),
             is_injected: AtomicBool::new(is_injected),
             is_cancelled: AtomicBool::new(false),
-            is_panic_taken: AtomicBool::new(false),
+            is_fetched: AtomicBool::new(false),
             is_helped: AtomicBool::new(false),
         }
     }
@@ -210,17 +210,16 @@ impl Oneshot {
         self.is_cancelled.load(Ordering::Relaxed)
     }
 
-    /// A handle, after the end: returns whether the panic of the message is this thread's to take, which it is
-    /// once.
-    pub(crate) fn may_take_panic(&self) -> bool {
-        // Relaxed: each thread has seen the end, and with it the message. The last holder but a job sees the flag,
-        // because the handle releases the channel.
-        !self.is_panic_taken.swap(true, Ordering::Relaxed)
+    /// A shared handle, after the end: says that a thread gets the result. Returns whether it is the first.
+    pub(crate) fn fetch(&self) -> bool {
+        // Relaxed: each thread has seen the end, and with it the message. Whoever drops the message sees the flag,
+        // because the handle is given up first.
+        !self.is_fetched() && !self.is_fetched.swap(true, Ordering::Relaxed)
     }
 
-    /// The last holder but a job: returns whether a handle has taken the panic of the message.
-    pub(crate) fn is_panic_taken(&self) -> bool {
-        self.is_panic_taken.load(Ordering::Relaxed)
+    /// Returns whether a thread has got the result through a shared handle.
+    pub(crate) fn is_fetched(&self) -> bool {
+        self.is_fetched.load(Ordering::Relaxed)
     }
 
     /// Claimant, once: marks the claimed task done. Returns the threads to wake.

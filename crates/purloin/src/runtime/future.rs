@@ -68,7 +68,7 @@ use crate::graph::{Begin, Inputs, Pending};
 use crate::handle::Handle;
 use crate::pool::{Injected, Job, Lineage, Me, Shared, block_until, keep_orphan};
 use crate::promise::{self, EXTRA_HOLDER, Functions, Head, JOB, Message, Oneshot};
-use crate::promise::{Place, Promise, Wait, Waiters, WaitingWorker};
+use crate::promise::{Getter, Place, Promise, Wait, Waiters, WaitingWorker};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::thread;
 use crate::sync::{AtomicBool, Ordering};
@@ -79,6 +79,8 @@ use crate::unwind::{Panic, catch, discard, drop_cancelled, drop_catching};
 pub(crate) enum Kind {
     /// A scope, or the call from outside that made it, which waits for the future's ticket.
     Scoped,
+    /// A scope. It begins after others, and nobody gets its result: it is a spawn.
+    Spawned,
     /// No scope. It has a job instead of a ticket.
     Detached,
     /// As [`Kind::Detached`], but an asynchronous program waits for the result, and not tasks of the
@@ -142,10 +144,11 @@ where
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
     T: Send + 'scope,
 {
+    let origin = finish.origin(Kind::Scoped);
     let object = promise::allocate::<Object<S, F, T, 0>>();
     // SAFETY: the memory is new, and the object is written once.
     let handle = unsafe {
-        Object::write(object, finish, finish.origin(), closure);
+        Object::write(object, finish, origin, closure);
         Object::promise(object)
     };
     // SAFETY: `'scope` outlives the finish, which waits for the ticket.
@@ -170,6 +173,49 @@ where
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
     T: Send + 'scope,
 {
+    // SAFETY: the caller guarantees it. The inputs are counted once.
+    unsafe {
+        let (handle, pending) = after(finish, inputs, Kind::Scoped, closure);
+        Pending::count_inputs(pending);
+        handle
+    }
+}
+
+/// Makes a spawn that begins when its inputs have ended.
+///
+/// # Safety
+///
+/// As for [`future_after`].
+pub(super) unsafe fn spawn_after<'scope, S, F>(finish: &'scope Finish<S>, inputs: Inputs, task: F)
+where
+    S: Scheduler,
+    F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
+{
+    // SAFETY: the caller guarantees it. The inputs are counted once.
+    unsafe {
+        let (handle, pending) = after(finish, inputs, Kind::Spawned, task);
+        // Before the task can begin: its ticket drops the result, and so its panic reaches the finish.
+        drop(handle);
+        Pending::count_inputs(pending);
+    }
+}
+
+/// Makes a task with inputs, which the caller counts.
+///
+/// # Safety
+///
+/// As for [`future_after`].
+unsafe fn after<'scope, S, F, T>(
+    finish: &'scope Finish<S>,
+    inputs: Inputs,
+    kind: Kind,
+    closure: F,
+) -> (Handle<T>, NonNull<Pending>)
+where
+    S: Scheduler,
+    F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
+    T: Send + 'scope,
+{
     // Until the task begins. It keeps the inputs and the captures of the closure.
     finish.hold();
     let object = match finish.pool().current() {
@@ -178,19 +224,17 @@ where
     };
     // SAFETY: the memory is new, and the object is written once. The finish is held until the task begins.
     unsafe {
-        Object::write(object, finish, finish.origin(), closure);
+        Object::write(object, finish, finish.origin(kind), closure);
         let pending = Object::set_inputs(object, inputs);
-        let handle = Object::promise(object);
-        Pending::count_inputs(pending);
-        handle
+        (Object::promise(object), pending)
     }
 }
 
 impl<S: Scheduler> Finish<S> {
     /// Returns the origin of a future of this scope whose ticket is not on a stack.
-    fn origin(&self) -> Origin<S> {
+    fn origin(&self, kind: Kind) -> Origin<S> {
         self.check_process();
-        Origin::new(self.pool(), Kind::Scoped, self.flag(), self.lineage())
+        Origin::new(self.pool(), kind, self.flag(), self.lineage())
     }
 }
 
@@ -347,13 +391,9 @@ where
     if unsafe { is_cancelled(finish) } {
         return drop_apart(thread, scope, closure);
     }
-    let stack = thread.stack();
-    let (base, spawn_top) = (stack.top(), stack.spawn_top());
-    let frame = thread.enter_in(finish, scope);
-    let result = catch(|| closure(Token::at_top(thread)));
-    drop(frame);
-    end_above(thread, base, spawn_top);
-    result
+    in_frame_of_its_own(thread, finish, scope, || {
+        catch(|| closure(Token::at_top(thread)))
+    })
 }
 
 /// Drops the closure of a cancelled task, and then ends the tasks that its destructor leaves on the stack.
@@ -366,10 +406,21 @@ fn drop_apart<S: Scheduler, F, T>(
     scope: CancelFlag,
     closure: F,
 ) -> thread::Result<T> {
+    in_frame_of_its_own(thread, null(), scope, || drop_cancelled(closure))
+}
+
+/// Calls `f` in a frame of its own, and then runs the tasks that it leaves on the stack. `f` must not unwind.
+#[inline]
+fn in_frame_of_its_own<S: Scheduler, R>(
+    thread: Me<'_, S>,
+    finish: *const Finish<S>,
+    scope: CancelFlag,
+    f: impl FnOnce() -> R,
+) -> R {
     let stack = thread.stack();
     let (base, spawn_top) = (stack.top(), stack.spawn_top());
-    let frame = thread.enter_in(null(), scope);
-    let result = drop_cancelled(closure);
+    let frame = thread.enter_in(finish, scope);
+    let result = f();
     drop(frame);
     end_above(thread, base, spawn_top);
     result

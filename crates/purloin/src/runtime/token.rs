@@ -229,6 +229,14 @@ impl<S: Scheduler> Spawner for S {
         unsafe { future::future_after(finish, inputs, f) }
     }
 
+    unsafe fn spawn_after<'scope, F>(finish: &'scope Finish<S>, inputs: Inputs, task: F)
+    where
+        F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
+    {
+        // SAFETY: the caller guarantees it.
+        unsafe { future::spawn_after(finish, inputs, task) }
+    }
+
     unsafe fn spawn<'scope, F>(finish: &'scope Finish<S>, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,

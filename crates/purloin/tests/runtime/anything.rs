@@ -76,6 +76,27 @@ fn a_blocked_join_of_an_asynchronous_call_runs_a_job() {
     });
 }
 
+/// Nor is a spawn that begins after another task.
+#[test]
+fn a_blocked_join_of_a_spawn_with_an_input_runs_a_job() {
+    must_end("a job beside a spawn with an input", || {
+        let pool = &pool(2, ReturnBarrier::default());
+        for _ in 0..rounds(100) {
+            let (send, receive) = channel();
+            let may_end = &AtomicBool::new(false);
+            let stolen = move || {
+                pool.spawn(move |_| send.send(7).unwrap());
+                assert_eq!(receive.recv(), Ok(7));
+            };
+            pool.finish(|scope| {
+                let input = scope.shared_future(move |_| wait_for(may_end));
+                scope.after([&input]).spawn(move |w| block(w, stolen));
+                may_end.store(true, SeqCst);
+            });
+        }
+    });
+}
+
 #[test]
 fn a_blocked_join_runs_a_task_of_another_call() {
     let pool = pool(3, ReturnBarrier::default());

@@ -49,23 +49,23 @@ impl<S: Scheduler> Task<S> {
     ///
     /// # Safety
     ///
-    /// The object lives.
-    pub(super) unsafe fn is_local(head: NonNull<Head>) -> bool {
+    /// The object lives. The getter's place is this thread's.
+    pub(super) unsafe fn is_local(head: NonNull<Head>, getter: &Getter) -> bool {
         // SAFETY: the caller guarantees it.
-        unsafe { head.cast::<Self>().as_ref() }.worker().is_some()
+        unsafe { head.cast::<Self>().as_ref().worker(getter.place) }.is_some()
     }
 
     /// Implements [`Functions::run`].
     ///
     /// # Safety
     ///
-    /// The caller borrows the handle. If it is `is_sole`, there is no other.
-    pub(super) unsafe fn run_for_handle(head: NonNull<Head>, is_sole: bool) {
+    /// The caller borrows the handle. What the getter says is right.
+    pub(super) unsafe fn run_for_handle(head: NonNull<Head>, getter: &Getter) {
         // SAFETY: the handle is a holder, so the object lives until this returns.
         unsafe {
             let task: NonNull<Self> = head.cast();
             let this = task.as_ref();
-            if let Some(thread) = this.worker()
+            if let Some(thread) = this.worker(getter.place)
                 && !this.head.channel.is_begun()
                 && this.head.channel.claim(thread.index())
             {
@@ -73,7 +73,7 @@ impl<S: Scheduler> Task<S> {
                     thread.core().tickets.set_claimed(this.origin.slot);
                 }
                 this.withdraw_job(thread.pool());
-                Self::run_claimed(task, 0, is_sole, thread);
+                Self::run_claimed(task, 0, getter.is_sole, thread);
             }
         }
     }
@@ -83,10 +83,11 @@ impl<S: Scheduler> Task<S> {
     /// # Safety
     ///
     /// The caller borrows the handle. The end of the task wakes this thread, or it is the one that helps.
-    pub(super) unsafe fn wait_for_handle(head: NonNull<Head>, how: Wait) {
+    pub(super) unsafe fn wait_for_handle(head: NonNull<Head>, getter: &Getter, how: Wait) {
         // SAFETY: the handle is a holder, so the object lives.
         let this = unsafe { head.cast::<Self>().as_ref() };
-        match this.worker() {
+        // SAFETY: the caller guarantees it.
+        match unsafe { this.worker(getter.place) } {
             Some(thread) => {
                 if this.is_suspended_on(thread) {
                     waits_for_itself();

@@ -54,7 +54,8 @@ where
         closure: F,
     ) {
         // A future without a scope has a job.
-        let channel = Oneshot::new(origin.kind != Kind::Scoped);
+        let has_job = matches!(origin.kind, Kind::Detached | Kind::Asynchronous);
+        let channel = Oneshot::new(has_job);
         let object = Object {
             task: Task {
                 head: Head::new(channel, Self::FUNCTIONS, finish.cast()),
@@ -171,12 +172,16 @@ where
     unsafe fn drop_message(head: NonNull<Head>) -> Option<Panic> {
         // SAFETY: no other holder uses the message any more.
         unsafe {
-            if head.as_ref().channel.is_panic_taken() {
-                return None;
-            }
+            let is_fetched = head.as_ref().channel.is_fetched();
             let object = head.cast::<Self>();
             let message = (object.as_ref().message).with_mut(|message| (*message).take());
             match message? {
+                Err(panic) if is_fetched => {
+                    std::mem::forget(panic);
+                    None
+                }
+                // The finish knows what the panic of a spawn means.
+                Err(panic) if object.as_ref().task.origin.kind == Kind::Spawned => Some(panic),
                 Err(panic) => (!panic.is::<Cancelled>()).then_some(panic),
                 // A panic of its destructor counts as the task's.
                 result => drop_catching(result),

@@ -65,19 +65,30 @@ impl<S: Scheduler> Task<S> {
     /// Returns how much a job counts among the holders.
     pub(super) fn job_count(&self) -> u32 {
         match self.origin.kind {
-            Kind::Scoped => JOB,
+            Kind::Scoped | Kind::Spawned => JOB,
             Kind::Detached | Kind::Asynchronous => 1,
         }
     }
 
     /// Returns whether the future belongs to no scope.
     pub(super) fn is_detached(&self) -> bool {
-        self.origin.kind != Kind::Scoped
+        matches!(self.origin.kind, Kind::Detached | Kind::Asynchronous)
     }
 
     /// Returns this thread's worker, if it is one of the task's pool.
-    pub(super) fn worker(&self) -> Option<Me<'_, S>> {
-        Shared::worker_of(self.origin.pool, self.origin.pool_id)
+    ///
+    /// # Safety
+    ///
+    /// `place` is this thread's.
+    pub(super) unsafe fn worker<'t>(&self, place: Option<Place>) -> Option<Me<'t, S>> {
+        let origin = &self.origin;
+        match place {
+            // SAFETY: this thread is a worker of that pool, which keeps the pool alive.
+            Some(place) if place.pool == origin.pool_id => unsafe {
+                Some(Me::new(&(&(*origin.pool).worker_threads)[place.worker]))
+            },
+            _ => Shared::worker_of(origin.pool, origin.pool_id),
+        }
     }
 
     /// Returns this thread's worker, if it owns the ticket and the ticket is at the top of its stack, belongs to the
@@ -91,25 +102,20 @@ impl<S: Scheduler> Task<S> {
         task: NonNull<Self>,
         place: Option<Place>,
     ) -> Option<Me<'t, S>> {
-        // SAFETY: the handle is a holder, so the object lives. The pool's pointer is dereferenced
-        // only if this thread is a worker of that pool, which keeps the pool alive.
+        // SAFETY: the handle is a holder, so the object lives.
         unsafe {
             let this = task.as_ref();
-            let origin = &this.origin;
-            let (thread, token_top): (Me<'t, S>, *const Slot<S>) = match place {
-                Some(place) if place.pool == origin.pool_id => (
-                    Me::new(&(&(*origin.pool).worker_threads)[place.worker]),
-                    place.top.cast(),
-                ),
-                // Without a token. See the page on newer tokens.
-                _ => (Shared::worker_of(origin.pool, origin.pool_id)?, null()),
-            };
+            let thread: Me<'t, S> = this.worker(place)?;
+            // Without a token, its top is null. See the page on newer tokens.
+            let place = place.filter(|place| place.pool == this.origin.pool_id);
+            let token_top = place.map_or(null(), |place| place.top.cast());
+            let slot = this.origin.slot;
             // A ticket that no thread has used is still in its slot, unless a thief is about to use it.
             // The pop finds that out.
-            let is_at_top = origin.owner == thread.index()
+            let is_at_top = this.origin.owner == thread.index()
                 && this.head.channel.is_unclaimed()
-                && thread.oldest_poppable(token_top) <= origin.slot.cast_const()
-                && origin.slot.wrapping_add(1) == thread.stack().top();
+                && thread.oldest_poppable(token_top) <= slot.cast_const()
+                && slot.wrapping_add(1) == thread.stack().top();
             is_at_top.then_some(thread)
         }
     }
@@ -213,8 +219,9 @@ impl<S: Scheduler> Task<S> {
                 let _in_lineage = thread.enter_lineage(this.origin.lineage);
                 run();
             }
+            // This gets no reference to the object, which may be gone before it returns.
             let end = || {
-                let waiters = this.end_closure(thread);
+                let waiters = task.as_ref().end_closure(thread);
                 // Before the wakers, which may run for long: the ticket waits until the channel is released.
                 Self::leave_claimed(task, count, thread);
                 thread.wake(waiters);
@@ -247,19 +254,24 @@ impl<S: Scheduler> Task<S> {
         }
     }
 
+    /// Returns whether tasks of the pool may wait for the result.
+    fn is_awaited_future(&self) -> bool {
+        matches!(self.origin.kind, Kind::Scoped | Kind::Detached)
+    }
+
     /// Claimant: begins the run of the closure.
     fn begin_closure(&self, thread: Me<'_, S>) {
         if thread.tasks.offers_nothing() {
             self.head.channel.allow_leapfrogging();
         }
-        if self.origin.kind != Kind::Asynchronous {
+        if self.is_awaited_future() {
             thread.begin_future();
         }
     }
 
     /// Claimant: marks the task done. Returns the threads to wake.
     fn end_closure(&self, thread: Me<'_, S>) -> Waiters {
-        if self.origin.kind != Kind::Asynchronous {
+        if self.is_awaited_future() {
             thread.end_future();
         }
         self.head.channel.end()
@@ -392,19 +404,4 @@ impl<S: Scheduler> Task<S> {
             panic.into_iter().for_each(keep);
         }
     }
-}
-
-/// Calls `f` in a frame of its own, and then runs the tasks that it leaves on the stack. `f` must not unwind.
-fn in_frame_of_its_own<S: Scheduler>(
-    thread: Me<'_, S>,
-    finish: *const Finish<S>,
-    scope: CancelFlag,
-    f: impl FnOnce(),
-) {
-    let stack = thread.stack();
-    let (base, spawn_top) = (stack.top(), stack.spawn_top());
-    let frame = thread.enter_in(finish, scope);
-    f();
-    drop(frame);
-    end_above(thread, base, spawn_top);
 }
