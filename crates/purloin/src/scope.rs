@@ -206,16 +206,15 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
         }
     }
 
-    /// Spawns a task whose result several others need, and returns a shared handle to it.
-    ///
-    /// Unlike with [`future`](Self::future) and [`Handle::share`], other tasks can begin
-    /// [after](Self::after) this one.
+    /// Spawns a task whose result several others need, and returns a shared handle to it: a
+    /// [`future`](Self::future) whose handle is [shared](Handle::share). Other tasks can begin
+    /// [after](Self::after) it.
     pub fn shared_future<F, T>(&'scope self, f: F) -> SharedHandle<T>
     where
         F: for<'t> FnOnce(S::Token<'t>) -> T + SendTask + 'scope,
         T: Send + 'scope,
     {
-        After::nothing(self).shared_future(f)
+        self.future(f).share()
     }
 
     /// Begins the description of a task that depends on others: the node of a dependency graph. It
@@ -246,7 +245,7 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     where
         T: Send + 'scope + 'd,
     {
-        After::nothing(self).and(tasks)
+        After::new(self).and(tasks)
     }
 
     /// Runs two closures, possibly in parallel. For the body of the finish, where the token is

@@ -19,7 +19,7 @@ pub struct After<'scope, 'env: 'scope, S: Spawner = ReturnBarrier> {
 }
 
 impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
-    pub(crate) fn nothing(scope: &'scope Scope<'scope, 'env, S>) -> Self {
+    pub(crate) fn new(scope: &'scope Scope<'scope, 'env, S>) -> Self {
         After {
             scope,
             inputs: Vec::new(),
@@ -59,8 +59,8 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
     /// The task begins when all of its dependencies have ended, also if a thread gets its result
     /// earlier. So it gets the results of its dependencies without waiting.
     ///
-    /// A dependency may also be a task of another scope, or a handle from
-    /// [`Handle::share`](crate::Handle::share). Then the worker that runs the task waits for this
+    /// A dependency may also be a task of another scope or of none, for example that of
+    /// [`Worker::future`](crate::Worker::future). Then the worker that runs the task waits for this
     /// dependency, before it runs `f`.
     ///
     /// If a dependency panics, the task begins all the same, and getting the result of the

@@ -208,8 +208,8 @@ impl<S: Scheduler> Finish<S> {
         }
     }
 
-    /// Spawns the ticket of a deferred future. It runs even if the scope is cancelled, because it
-    /// ends the future. The queue `calls` an idle worker, which the stack does not.
+    /// Spawns the ticket of a task whose inputs have ended. It runs even if the scope is cancelled, because it
+    /// ends the task. The queue `calls` an idle worker, which the stack does not.
     pub(super) fn spawn_ticket<'scope, F>(&'scope self, ticket: F, calls: bool)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
