@@ -235,7 +235,7 @@ impl<T> Future for HandleFuture<T> {
             .expect("this future was polled after it had completed");
         let has_ended = match &pending.0 {
             Inner::Promised(promise) => poll(promise, latest, context.waker()),
-            Inner::Ready(_) | Inner::Watched(..) => true,
+            Inner::Ready(_) => true,
         };
         if !has_ended {
             return Poll::Pending;

@@ -5,7 +5,7 @@ use std::sync::Weak;
 
 use crate::cancel::Cancelled;
 use crate::pool::{is_worker, keep_orphan};
-use crate::promise::{Place, Promise};
+use crate::promise::{Got, Place, Promise, Ready};
 use crate::sync::thread;
 use crate::unwind::{FirstPanic, Panic, catch, discard};
 
@@ -68,13 +68,8 @@ pub struct Handle<T>(pub(crate) Inner<T>);
 
 pub(crate) enum Inner<T> {
     Ready(Outcome<T>),
-    /// Ready, with a function to call whenever a thread gets it.
-    Watched(Outcome<T>, Got),
     Promised(Promise<T>),
 }
-
-/// A function that a measuring worker wants to be called.
-pub(crate) type Got = Box<dyn Fn() + Send + Sync>;
 
 /// An available result. If it is a panic that is never fetched, the call around the drop gets it.
 pub(crate) struct Outcome<T>(Option<thread::Result<T>>);
@@ -130,6 +125,10 @@ fn detach<T>(result: thread::Result<T>, finish: Weak<FirstPanic>) -> thread::Res
 }
 
 impl<T> Outcome<T> {
+    pub(crate) fn new(result: thread::Result<T>) -> Self {
+        Outcome(Some(result))
+    }
+
     fn get(self) -> T {
         self.into_result()
             .unwrap_or_else(|panic| resume_unwind(panic))
@@ -162,7 +161,7 @@ impl<T> Drop for Outcome<T> {
 impl<T> Handle<T> {
     /// Returns a handle to an available result.
     pub(crate) fn ready(result: thread::Result<T>) -> Self {
-        Handle(Inner::Ready(Outcome(Some(result))))
+        Handle(Inner::Ready(Outcome::new(result)))
     }
 
     /// Returns a handle to the result of a task that code without a pool has run. If the result is
@@ -173,8 +172,8 @@ impl<T> Handle<T> {
 
     /// Returns a handle to an available result. [`Self::get`] calls `got` first.
     pub(crate) fn watched(result: thread::Result<T>, got: Got) -> Self {
-        let result = detach(result, Weak::new());
-        Handle(Inner::Watched(Outcome(Some(result)), got))
+        let outcome = Outcome::new(detach(result, Weak::new()));
+        Handle(Inner::Promised(Ready::promise(outcome, Some(got))))
     }
 
     /// Returns a handle to a promised result.
@@ -220,14 +219,10 @@ impl<T> Handle<T> {
 
     /// Waits for the result. `place` says which worker this thread is, if it is one.
     #[inline]
-    pub(crate) fn get_at(self, place: Option<Place>) -> T {
+    pub(crate) fn get_at(self, place: Option<&Place>) -> T {
         match self.0 {
             Inner::Promised(promise) => promise.get(place),
             Inner::Ready(outcome) => outcome.get(),
-            Inner::Watched(outcome, got) => {
-                got();
-                outcome.get()
-            }
         }
     }
 
@@ -242,7 +237,7 @@ impl<T> Handle<T> {
     /// Returns whether the task has ended.
     pub fn is_done(&self) -> bool {
         match &self.0 {
-            Inner::Ready(_) | Inner::Watched(..) => true,
+            Inner::Ready(_) => true,
             Inner::Promised(promise) => promise.is_done(),
         }
     }

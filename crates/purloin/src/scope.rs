@@ -328,7 +328,7 @@ pub trait Spawner: Sized + 'static {
         F: for<'t> FnOnce(Self::Token<'t>) -> T + Send + 'scope,
         T: Send + 'scope;
 
-    /// Whether a task of a scope can begin later. If not, the next two methods are not called.
+    /// Whether a task of a scope can begin later. If not, [`Self::after`] is not called.
     #[doc(hidden)]
     const DEFERS: bool = false;
 
@@ -336,37 +336,24 @@ pub trait Spawner: Sized + 'static {
     #[doc(hidden)]
     fn cancelled(finish: &Self::Finish) -> &CancelState;
 
-    /// Makes a future that begins when its inputs have ended.
+    /// Makes a task that begins when its inputs have ended. Returns a handle to its result, unless it is a spawn.
     ///
     /// # Safety
     ///
     /// `'scope` is the lifetime of that name in the [`Scope`] that holds `finish`, as for
     /// [`Self::spawn`]. There is an input, and all inputs are tasks of this scope.
     #[doc(hidden)]
-    unsafe fn future_after<'scope, F, T>(
+    unsafe fn after<'scope, F, T>(
         finish: &'scope Self::Finish,
         inputs: Inputs,
+        is_spawn: bool,
         f: F,
-    ) -> Handle<T>
+    ) -> Option<Handle<T>>
     where
         F: for<'t> FnOnce(Self::Token<'t>) -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        let _ = (finish, inputs, f);
-        unreachable!("see `DEFERS`")
-    }
-
-    /// Makes a task without a result that begins when its inputs have ended.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Self::future_after`].
-    #[doc(hidden)]
-    unsafe fn spawn_after<'scope, F>(finish: &'scope Self::Finish, inputs: Inputs, task: F)
-    where
-        F: for<'t> FnOnce(Self::Token<'t>) + Send + 'scope,
-    {
-        let _ = (finish, inputs, task);
+        let _ = (finish, inputs, is_spawn, f);
         unreachable!("see `DEFERS`")
     }
 

@@ -6,18 +6,14 @@
 //! They cannot help the worker that runs the task, because it knows only one worker that waits for
 //! it.
 
-use std::alloc::Layout;
 use std::marker::PhantomData;
-use std::mem::offset_of;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::ptr::{NonNull, null};
 use std::sync::Arc;
 
 use crate::cancel::Cancelled;
-use crate::handle::{Got, Handle, Inner, keep_unheard, reveal};
-use crate::promise::{Functions, Getter, Head, Message, Oneshot, Promise, SharedTask};
-use crate::sync::UnsafeCell;
-use crate::unwind::{Panic, drop_catching};
+use crate::handle::{Handle, Inner, reveal};
+use crate::promise::{Getter, Ready, SharedTask};
+use crate::unwind::Panic;
 
 /// The result of a task that several others need, available now or later, from [`Handle::share`].
 ///
@@ -67,8 +63,7 @@ impl<T> Handle<T> {
     pub fn share(self) -> SharedHandle<T> {
         let promise = match self.0 {
             Inner::Promised(promise) => promise,
-            Inner::Ready(outcome) => Ready::promise(outcome.into_hidden(), None),
-            Inner::Watched(outcome, got) => Ready::promise(outcome.into_hidden(), Some(got)),
+            Inner::Ready(outcome) => Ready::promise(outcome, None),
         };
         SharedHandle {
             task: promise.share(),
@@ -178,87 +173,6 @@ impl<T, E> SharedHandle<Result<T, Arc<E>>> {
     /// Panics as [`get`](Self::get) does.
     pub fn ok(&self) -> Result<&T, Arc<E>> {
         self.get().as_ref().map_err(Arc::clone)
-    }
-}
-
-/// A result that was there from the start, as a task that has ended.
-#[repr(C)]
-struct Ready<T> {
-    head: Head,
-    message: Message<T>,
-    /// Called by each get, for a measuring worker.
-    got: Option<Got>,
-}
-
-impl<T> Ready<T> {
-    const FUNCTIONS: &'static Functions = &Functions {
-        pop: |_, _, _| false,
-        // SAFETY: `promise` made the box, and the handle goes, which is the only holder.
-        let_go: |task| drop(unsafe { Box::from_raw(task.cast::<Self>().as_ptr()) }),
-        abandon: |_| unreachable!("nobody abandons a shared handle"),
-        is_local: |_, _| false,
-        run: |_, _| (),
-        call_worker: |_| (),
-        wait: |_, _, _| (),
-        begin: |_, _| unreachable!("it has no inputs"),
-        got: None,
-        fail: |_, _| unreachable!("it has run"),
-        // SAFETY: the last handle has the message.
-        drop_message: |task| unsafe { task.cast::<Self>().as_ref() }.drop_result(),
-        message: offset_of!(Self, message),
-        pending: None,
-        layout: Layout::new::<Self>(),
-    };
-
-    const MEASURED: &'static Functions = &Functions {
-        got: Some(|task| {
-            // SAFETY: the handle keeps the box, which `promise` made.
-            let this = unsafe { task.cast::<Self>().as_ref() };
-            this.got.iter().for_each(|got| got());
-        }),
-        ..*Self::FUNCTIONS
-    };
-
-    fn promise(result: std::thread::Result<T>, got: Option<Got>) -> Promise<T> {
-        let functions = match got {
-            None => Self::FUNCTIONS,
-            Some(_) => Self::MEASURED,
-        };
-        let channel = Oneshot::ended();
-        if let Err(panic) = &result {
-            channel.note_panic(panic);
-        }
-        let ready = Box::new(Ready {
-            head: Head::new(channel, functions, null()),
-            message: UnsafeCell::new(Some(result)),
-            got,
-        });
-        // SAFETY: this passes on the only holder.
-        unsafe { Promise::new(NonNull::from(Box::leak(ready)).cast()) }
-    }
-}
-
-impl<T> Ready<T> {
-    /// Drops a result. Returns the panic of its destructor. Leaves a panic where it is.
-    fn drop_result(&self) -> Option<Panic> {
-        // SAFETY: the caller has the last handle.
-        let result =
-            (self.message).with_mut(|message| unsafe { (*message).take_if(|it| it.is_ok()) });
-        drop_catching(result)
-    }
-}
-
-impl<T> Drop for Ready<T> {
-    fn drop(&mut self) {
-        // SAFETY: no handle is left.
-        let message = self
-            .message
-            .with_mut(|message| unsafe { (*message).take() });
-        match message {
-            Some(Err(panic)) if self.head.channel.is_fetched() => std::mem::forget(panic),
-            Some(Err(panic)) => keep_unheard(panic),
-            _ => (),
-        }
     }
 }
 

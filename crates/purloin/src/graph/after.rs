@@ -97,7 +97,7 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
             true => scope.future(f),
             // SAFETY: `'scope` is the lifetime parameter of this scope, which holds the finish. It is
             // invariant, so the caller cannot shorten it. The inputs are tasks of this scope.
-            false => unsafe { S::future_after(scope.finish(), ours, f) },
+            false => unsafe { S::after(scope.finish(), ours, false, f) }.expect("it is no spawn"),
         }
     }
 
@@ -110,7 +110,7 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
         match ours.0.is_empty() {
             true => scope.spawn(task),
             // SAFETY: as in `future`.
-            false => unsafe { S::spawn_after(scope.finish(), ours, task) },
+            false => drop(unsafe { S::after(scope.finish(), ours, true, task) }),
         }
     }
 

@@ -18,6 +18,7 @@ mod blocks;
 #[cfg(all(loom, test))]
 mod models;
 mod oneshot;
+mod ready;
 
 use std::alloc::Layout;
 use std::marker::PhantomData;
@@ -28,11 +29,14 @@ use std::ptr::NonNull;
 use std::task::Waker;
 
 use crate::graph::{Begin, Look, Pending};
+use crate::handle::reveal;
 use crate::pool::thread_waker;
 use crate::sync::{AtomicUsize, Ordering, UnsafeCell, thread};
-use crate::unwind::{Panic, discard};
+use crate::unwind::{Panic, discard, drop_catching};
 
 pub(crate) use blocks::{Blocks, allocate, free};
+pub(crate) use ready::{Got, Ready};
+
 pub(crate) use oneshot::{EXTRA_HOLDER, JOB, Oneshot, Waiters, WaitingWorker};
 
 /// Calls an executor's waker, whose panic would end a worker.
@@ -84,16 +88,17 @@ pub(crate) struct Place {
 
 /// Who gets a result.
 #[derive(Clone, Copy)]
-pub(crate) struct Getter {
-    /// The worker that this thread is, if the caller knows it.
-    pub(crate) place: Option<Place>,
+pub(crate) struct Getter<'a> {
+    /// The worker that this thread is, if the caller knows it. (By reference, because a copy would read at once what was
+    /// written in parts, which the processor cannot forward.)
+    pub(crate) place: Option<&'a Place>,
     /// Whether no other thread gets the result of the same task.
     pub(crate) is_sole: bool,
 }
 
-impl Getter {
+impl Getter<'_> {
     /// One of several threads.
-    pub(crate) const SHARER: Getter = Getter {
+    pub(crate) const SHARER: Getter<'static> = Getter {
         place: None,
         is_sole: false,
     };
@@ -114,7 +119,7 @@ pub(crate) enum Wait {
 pub(crate) struct Functions {
     /// Runs the task and moves its result to the last argument, if this can be done without a look at the channel:
     /// the task is at the top of this worker's stack. Consumes the handle if it returns true or panics.
-    pub(crate) pop: unsafe fn(NonNull<Head>, Option<Place>, *mut ()) -> bool,
+    pub(crate) pop: unsafe fn(NonNull<Head>, Option<&Place>, *mut ()) -> bool,
     /// Gives up the handle.
     pub(crate) let_go: unsafe fn(NonNull<Head>),
     /// Gives up the handle of a [detached](crate::runtime::detached_future) task. Takes the task back
@@ -284,6 +289,26 @@ impl TaskRef {
         unsafe { (self.functions().wait)(self.0, getter, how) }
     }
 
+    /// Takes the result or the panic, if it is there.
+    ///
+    /// # Safety
+    ///
+    /// The task has ended, and no other thread uses its message. `T` is the type of the result.
+    unsafe fn take_message<T>(&self) -> Option<thread::Result<T>> {
+        let is_fetched = self.head().channel.is_fetched();
+        // SAFETY: the caller guarantees it.
+        unsafe {
+            self.message::<T>().with_mut(|message| match &*message {
+                // The first thread that got the result has moved the panic out.
+                Some(Err(_)) if is_fetched => {
+                    message.write(None);
+                    None
+                }
+                _ => (*message).take(),
+            })
+        }
+    }
+
     /// Returns the place of the result.
     ///
     /// # Safety
@@ -328,7 +353,7 @@ impl<T> Promise<T> {
 
     /// Waits for the result. `place` says which worker this thread is, if it is one.
     #[inline]
-    pub(crate) fn get(self, place: Option<Place>) -> T {
+    pub(crate) fn get(self, place: Option<&Place>) -> T {
         let mut result = MaybeUninit::<T>::uninit();
         let this = ManuallyDrop::new(self);
         // SAFETY: this is the handle, and if it is consumed, it is not used again. The result has this type.
@@ -341,7 +366,7 @@ impl<T> Promise<T> {
     }
 
     #[cold]
-    fn get_apart(self, place: Option<Place>) -> T {
+    fn get_apart(self, place: Option<&Place>) -> T {
         let is_sole = true;
         self.task.await_end(&Getter { place, is_sole });
         self.take()
@@ -354,12 +379,44 @@ impl<T> Promise<T> {
     /// Panics if the task has panicked.
     pub(crate) fn take(self) -> T {
         assert!(self.task.is_done());
+        self.task.call_got();
         // SAFETY: this is the type of the result. The task has ended, so no thread but this one, which has the only
         // handle, uses the message.
-        let result = unsafe { (self.task.message::<T>()).with_mut(|message| (*message).take()) };
+        let result = unsafe { self.task.take_message::<T>() };
         drop(self);
         let result = result.expect("the task has left a result");
-        result.unwrap_or_else(|panic| resume_unwind(panic))
+        result.unwrap_or_else(|panic| resume_unwind(reveal(panic)))
+    }
+
+    /// Implements [`Functions::fail`].
+    ///
+    /// # Safety
+    ///
+    /// The caller has run the task, and has not ended it. Its result has this type.
+    pub(crate) unsafe fn fail(task: NonNull<Head>, panic: Panic) {
+        // SAFETY: until the end, only this thread uses the message.
+        unsafe {
+            let task = TaskRef::new(task);
+            let message = task.message::<T>();
+            if message.with(|message| matches!(&*message, Some(Err(_)))) {
+                return discard(panic);
+            }
+            task.head().channel.note_panic(&panic);
+            discard(message.with_mut(|message| (*message).replace(Err(panic))));
+        }
+    }
+
+    /// Implements [`Functions::drop_message`].
+    ///
+    /// # Safety
+    ///
+    /// The task has ended, and no other thread uses its message, which has this type.
+    pub(crate) unsafe fn drop_message(task: NonNull<Head>) -> Option<Panic> {
+        // SAFETY: the caller guarantees it.
+        match unsafe { TaskRef::new(task).take_message::<T>() }? {
+            Ok(result) => drop_catching(result),
+            Err(panic) => Some(panic),
+        }
     }
 
     /// Gives up the result of a detached task, and takes the task back if no worker has begun it.

@@ -106,21 +106,23 @@ impl Model {
     }
 
     fn let_go_as(&self, count: u32) {
-        let is_last = self.channel.let_go(count, || {
-            // SAFETY: the caller is the last holder but a job.
+        if count != JOB {
+            if !self.channel.is_last_but_a_job(count) {
+                return;
+            }
+            // SAFETY: this is the last holder but a job.
             let message = self
                 .message
                 .with_mut(|message| unsafe { (*message).take() });
             if message.is_some() {
-                assert_ne!(count, JOB);
                 assert!(
                     count != EXTRA_HOLDER || !self.has_scope_ended.load(Relaxed),
                     "a panic has no scope"
                 );
                 self.unfetched.fetch_add(1, Relaxed);
             }
-        });
-        if is_last {
+        }
+        if self.channel.release(count) {
             // SAFETY: no holder is left.
             self.message.with_mut(|message| unsafe { *message = None });
             self.frees.fetch_add(1, Relaxed);

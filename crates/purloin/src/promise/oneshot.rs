@@ -349,32 +349,35 @@ impl Oneshot {
         self.state.is_done()
     }
 
-    /// Releases the channel for one holder, which counts as 1, as [`JOB`] or as [`EXTRA_HOLDER`]. If it
-    /// was the last one but a job, calls `drop_message` before. Returns whether it was the last one.
+    /// Releases the channel for one holder, which counts as 1 or as [`EXTRA_HOLDER`], unless it is the last one but a job.
+    /// Returns whether it is. Then it drops the message, and [releases](Self::release) the channel.
     ///
     /// The scope of the task waits for the handle and for
     /// the ticket. It does not wait for an extra holder that has released the channel. But an extra holder is
     /// never the last holder of a future with a scope, because the ticket leaves after it. So the message is dropped
     /// before the scope ends.
     #[must_use]
-    pub(crate) fn let_go(&self, count: u32, drop_message: impl FnOnce()) -> bool {
-        if count != JOB {
-            // Acquire: the message.
-            let mut now = self.holders.load(Ordering::Acquire);
-            while now - now % EXTRA_HOLDER + now % JOB != count {
-                // AcqRel: as below.
-                let order = (Ordering::AcqRel, Ordering::Acquire);
-                let less = now - count;
-                match (self.holders).compare_exchange_weak(now, less, order.0, order.1) {
-                    Ok(_) => return false,
-                    Err(other) => now = other,
-                }
+    pub(crate) fn is_last_but_a_job(&self, count: u32) -> bool {
+        // Acquire: the message.
+        let mut now = self.holders.load(Ordering::Acquire);
+        while now - now % EXTRA_HOLDER + now % JOB != count {
+            // AcqRel: as below.
+            let order = (Ordering::AcqRel, Ordering::Acquire);
+            let less = now - count;
+            match (self.holders).compare_exchange_weak(now, less, order.0, order.1) {
+                Ok(_) => return false,
+                Err(other) => now = other,
             }
-            // The caller is the last holder but a job. If the future has a scope, its ticket has seen
-            // the end before it has released the channel, so the job does not claim any more. If it has none,
-            // its job is among the holders that have released the channel.
-            drop_message();
         }
+        // If the future has a scope, its ticket has seen
+        // the end before it has released the channel, so the job does not claim any more. If it has none,
+        // its job is among the holders that have released the channel.
+        true
+    }
+
+    /// Releases the channel for a job, or for the last other holder. Returns whether no holder is left.
+    #[must_use]
+    pub(crate) fn release(&self, count: u32) -> bool {
         // AcqRel: the last holder sees what the others have done, and their accesses come
         // before the memory is used for something else.
         self.holders.fetch_sub(count, Ordering::AcqRel) == count

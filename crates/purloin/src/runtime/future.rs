@@ -63,7 +63,6 @@ use super::slot::{Slot, State};
 use super::steal;
 use super::token::Token;
 use crate::cancel::CancelFlag;
-use crate::cancel::Cancelled;
 use crate::graph::{Begin, Inputs, Pending};
 use crate::handle::Handle;
 use crate::pool::{Injected, Job, Lineage, Me, Shared, block_until, keep_orphan};
@@ -72,7 +71,7 @@ use crate::promise::{Getter, Place, Promise, Wait, Waiters, WaitingWorker};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::thread;
 use crate::sync::{AtomicBool, Ordering};
-use crate::unwind::{Panic, catch, discard, drop_cancelled, drop_catching};
+use crate::unwind::{Panic, catch, drop_cancelled};
 
 /// What a future belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -108,27 +107,27 @@ where
     // The scope of the frame, which waits for the ticket.
     // SAFETY: the pointer is null, or the finish lives: its scope makes the future.
     let scope = unsafe { finish.as_ref() }.map_or(thread.core().frame.get().scope, Finish::flag);
-    if is_half_full(thread) {
-        S::serve(thread);
-        return Handle::ready(run_all_apart(thread, finish, scope, closure));
-    }
-    let slot = thread.stack().top();
     let origin = Origin {
-        slot,
+        slot: thread.stack().top(),
         owner: thread.index(),
         ..Origin::new(thread.pool(), Kind::Scoped, scope, thread.lineage())
     };
     let object = thread.core().blocks.take::<Object<S, F, T, 0>>();
-    // SAFETY: the memory is new.
-    unsafe { Object::write(object, finish, origin, closure) };
-    push_ticket(thread, slot, object.cast());
-    // SAFETY: the object was written.
-    unsafe { Object::promise(object) }
+    // SAFETY: the memory is new, and the object is written once. If no slot has the ticket, no other thread has the future.
+    unsafe {
+        Object::write(object, finish, origin, closure);
+        match is_half_full(thread) {
+            false => push_ticket(thread, object.cast()),
+            true => Task::run_at_once(object.cast(), thread),
+        }
+        Object::promise(object)
+    }
 }
 
-/// Pushes the ticket of a future to the slot at the top of this worker's stack.
+/// Pushes the ticket of a future to the top of this worker's stack.
 #[inline]
-fn push_ticket<S: Scheduler>(thread: Me<'_, S>, slot: *mut Slot<S>, task: NonNull<Task<S>>) {
+fn push_ticket<S: Scheduler>(thread: Me<'_, S>, task: NonNull<Task<S>>) {
+    let slot = thread.stack().top();
     // SAFETY: the slot is the free one at the top of this worker's own stack, and a pointer fits.
     unsafe { (*slot).write(run_ticket::<S>, task) };
     thread.core().tickets.add(slot, thread.stack().spawn_top());
@@ -157,60 +156,19 @@ where
     handle
 }
 
-/// Makes a future of `closure` that begins when its inputs have ended.
+/// Makes a task of `closure` that begins when its inputs have ended. Returns a handle to its result, unless it is a
+/// spawn.
 ///
 /// # Safety
 ///
 /// `'scope` is the lifetime parameter of the scope that holds the finish. There is an input, and all inputs are tasks of
 /// this scope.
-pub(super) unsafe fn future_after<'scope, S, F, T>(
+pub(super) unsafe fn after<'scope, S, F, T>(
     finish: &'scope Finish<S>,
     inputs: Inputs,
+    is_spawn: bool,
     closure: F,
-) -> Handle<T>
-where
-    S: Scheduler,
-    F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
-    T: Send + 'scope,
-{
-    // SAFETY: the caller guarantees it. The inputs are counted once.
-    unsafe {
-        let (handle, pending) = after(finish, inputs, Kind::Scoped, closure);
-        Pending::count_inputs(pending);
-        handle
-    }
-}
-
-/// Makes a spawn that begins when its inputs have ended.
-///
-/// # Safety
-///
-/// As for [`future_after`].
-pub(super) unsafe fn spawn_after<'scope, S, F>(finish: &'scope Finish<S>, inputs: Inputs, task: F)
-where
-    S: Scheduler,
-    F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
-{
-    // SAFETY: the caller guarantees it. The inputs are counted once.
-    unsafe {
-        let (handle, pending) = after(finish, inputs, Kind::Spawned, task);
-        // Before the task can begin: its ticket drops the result, and so its panic reaches the finish.
-        drop(handle);
-        Pending::count_inputs(pending);
-    }
-}
-
-/// Makes a task with inputs, which the caller counts.
-///
-/// # Safety
-///
-/// As for [`future_after`].
-unsafe fn after<'scope, S, F, T>(
-    finish: &'scope Finish<S>,
-    inputs: Inputs,
-    kind: Kind,
-    closure: F,
-) -> (Handle<T>, NonNull<Pending>)
+) -> Option<Handle<T>>
 where
     S: Scheduler,
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
@@ -222,11 +180,19 @@ where
         Some(thread) => thread.core().blocks.take::<Object<S, F, T, 1>>(),
         None => promise::allocate(),
     };
+    let kind = match is_spawn {
+        true => Kind::Spawned,
+        false => Kind::Scoped,
+    };
     // SAFETY: the memory is new, and the object is written once. The finish is held until the task begins.
     unsafe {
         Object::write(object, finish, finish.origin(kind), closure);
         let pending = Object::set_inputs(object, inputs);
-        (Object::promise(object), pending)
+        // The handle of a spawn goes before the task can begin. So its ticket drops the result, and its panic reaches
+        // the finish.
+        let handle = Some(Object::promise(object)).filter(|_| !is_spawn);
+        Pending::count_inputs(pending);
+        handle
     }
 }
 
@@ -432,23 +398,6 @@ fn in_frame_of_its_own<S: Scheduler, R>(
 unsafe fn is_cancelled<S: Scheduler>(finish: *const Finish<S>) -> bool {
     // SAFETY: the caller guarantees it.
     unsafe { finish.as_ref() }.is_some_and(Finish::is_cancelled)
-}
-
-/// As [`run_all`], on the cold paths. It is never inlined, so that they compile the closure only
-/// once.
-#[cold]
-#[inline(never)]
-fn run_all_apart<S, F, T>(
-    thread: Me<'_, S>,
-    finish: *const Finish<S>,
-    scope: CancelFlag,
-    closure: F,
-) -> thread::Result<T>
-where
-    S: Scheduler,
-    F: for<'t> FnOnce(Token<'t, S>) -> T,
-{
-    run_all(thread, finish, scope, closure)
 }
 
 /// # Safety

@@ -156,7 +156,7 @@ impl<'w, S: Scheduler> Worker for Token<'w, S> {
     }
 
     fn get<T: Send>(&mut self, future: Handle<T>) -> T {
-        future.get_at(Some(Place {
+        future.get_at(Some(&Place {
             pool: self.thread.pool().id,
             worker: self.thread.index(),
             top: self.top.cast_const().cast(),
@@ -216,25 +216,18 @@ impl<S: Scheduler> Spawner for S {
 
     const DEFERS: bool = true;
 
-    unsafe fn future_after<'scope, F, T>(
+    unsafe fn after<'scope, F, T>(
         finish: &'scope Finish<S>,
         inputs: Inputs,
+        is_spawn: bool,
         f: F,
-    ) -> Handle<T>
+    ) -> Option<Handle<T>>
     where
         F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
         T: Send + 'scope,
     {
         // SAFETY: the caller guarantees it.
-        unsafe { future::future_after(finish, inputs, f) }
-    }
-
-    unsafe fn spawn_after<'scope, F>(finish: &'scope Finish<S>, inputs: Inputs, task: F)
-    where
-        F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
-    {
-        // SAFETY: the caller guarantees it.
-        unsafe { future::spawn_after(finish, inputs, task) }
+        unsafe { future::after(finish, inputs, is_spawn, f) }
     }
 
     unsafe fn spawn<'scope, F>(finish: &'scope Finish<S>, task: F)

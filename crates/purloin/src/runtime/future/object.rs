@@ -31,8 +31,8 @@ where
         wait: Task::<S>::wait_for_handle,
         begin: Task::<S>::begin,
         got: None,
-        fail: Self::fail,
-        drop_message: Self::drop_message,
+        fail: Promise::<T>::fail,
+        drop_message: Promise::<T>::drop_message,
         message: offset_of!(Self, message),
         pending: match INPUTS {
             0 => None,
@@ -113,35 +113,18 @@ where
         }
     }
 
-    /// Implements [`Functions::fail`].
-    ///
-    /// # Safety
-    ///
-    /// The caller has claimed, has run the closure, and has not ended the channel.
-    unsafe fn fail(head: NonNull<Head>, panic: Panic) {
-        // SAFETY: until the end, only the claimant uses the message.
-        unsafe {
-            let message = &head.cast::<Self>().as_ref().message;
-            if message.with(|message| matches!(&*message, Some(Err(_)))) {
-                return discard(panic);
-            }
-            head.as_ref().channel.note_panic(&panic);
-            discard(message.with_mut(|message| (*message).replace(Err(panic))));
-        }
-    }
-
     /// Implements [`Functions::pop`].
     ///
     /// # Safety
     ///
     /// The caller is the handle.
-    unsafe fn pop(head: NonNull<Head>, place: Option<Place>, result: *mut ()) -> bool {
+    unsafe fn pop(head: NonNull<Head>, place: Option<&Place>, result: *mut ()) -> bool {
         // SAFETY: the handle is a holder, so the object lives. If the pop returns the ticket, this
         // thread is both holders. No thread can have claimed then, because only this handle could
         // get the result.
         unsafe {
             let task = head.cast::<Task<S>>();
-            let Some(thread) = Task::owner_at_top(task, place) else {
+            let Some(thread) = task.as_ref().owner_at_top(place) else {
                 return false;
             };
             let slot = task.as_ref().origin.slot;
@@ -161,31 +144,6 @@ where
                 Err(panic) => resume_unwind(panic),
             }
             true
-        }
-    }
-
-    /// Implements [`Functions::drop_message`].
-    ///
-    /// # Safety
-    ///
-    /// The caller is the last holder but a job.
-    unsafe fn drop_message(head: NonNull<Head>) -> Option<Panic> {
-        // SAFETY: no other holder uses the message any more.
-        unsafe {
-            let is_fetched = head.as_ref().channel.is_fetched();
-            let object = head.cast::<Self>();
-            let message = (object.as_ref().message).with_mut(|message| (*message).take());
-            match message? {
-                Err(panic) if is_fetched => {
-                    std::mem::forget(panic);
-                    None
-                }
-                // The finish knows what the panic of a spawn means.
-                Err(panic) if object.as_ref().task.origin.kind == Kind::Spawned => Some(panic),
-                Err(panic) => (!panic.is::<Cancelled>()).then_some(panic),
-                // A panic of its destructor counts as the task's.
-                result => drop_catching(result),
-            }
         }
     }
 }

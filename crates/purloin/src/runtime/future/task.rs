@@ -75,20 +75,35 @@ impl<S: Scheduler> Task<S> {
         matches!(self.origin.kind, Kind::Detached | Kind::Asynchronous)
     }
 
+    /// Returns this thread's worker, if it is one of the task's pool, and the top of its token, which is null without one.
+    ///
+    /// # Safety
+    ///
+    /// `place` is this thread's.
+    #[inline]
+    unsafe fn worker_and_top<'t>(
+        &self,
+        place: Option<&Place>,
+    ) -> Option<(Me<'t, S>, *const Slot<S>)> {
+        let origin = &self.origin;
+        match place {
+            // SAFETY: this thread is a worker of that pool, which keeps the pool alive.
+            Some(place) if place.pool == origin.pool_id => unsafe {
+                let thread = Me::new(&(&(*origin.pool).worker_threads)[place.worker]);
+                Some((thread, place.top.cast()))
+            },
+            _ => Some((Shared::worker_of(origin.pool, origin.pool_id)?, null())),
+        }
+    }
+
     /// Returns this thread's worker, if it is one of the task's pool.
     ///
     /// # Safety
     ///
     /// `place` is this thread's.
-    pub(super) unsafe fn worker<'t>(&self, place: Option<Place>) -> Option<Me<'t, S>> {
-        let origin = &self.origin;
-        match place {
-            // SAFETY: this thread is a worker of that pool, which keeps the pool alive.
-            Some(place) if place.pool == origin.pool_id => unsafe {
-                Some(Me::new(&(&(*origin.pool).worker_threads)[place.worker]))
-            },
-            _ => Shared::worker_of(origin.pool, origin.pool_id),
-        }
+    pub(super) unsafe fn worker<'t>(&self, place: Option<&Place>) -> Option<Me<'t, S>> {
+        // SAFETY: the caller guarantees it.
+        unsafe { self.worker_and_top(place) }.map(|(thread, _)| thread)
     }
 
     /// Returns this thread's worker, if it owns the ticket and the ticket is at the top of its stack, belongs to the
@@ -98,26 +113,18 @@ impl<S: Scheduler> Task<S> {
     ///
     /// The caller is the handle. `place` is this thread's.
     #[inline]
-    pub(super) unsafe fn owner_at_top<'t>(
-        task: NonNull<Self>,
-        place: Option<Place>,
-    ) -> Option<Me<'t, S>> {
-        // SAFETY: the handle is a holder, so the object lives.
-        unsafe {
-            let this = task.as_ref();
-            let thread: Me<'t, S> = this.worker(place)?;
-            // Without a token, its top is null. See the page on newer tokens.
-            let place = place.filter(|place| place.pool == this.origin.pool_id);
-            let token_top = place.map_or(null(), |place| place.top.cast());
-            let slot = this.origin.slot;
-            // A ticket that no thread has used is still in its slot, unless a thief is about to use it.
-            // The pop finds that out.
-            let is_at_top = this.origin.owner == thread.index()
-                && this.head.channel.is_unclaimed()
-                && thread.oldest_poppable(token_top) <= slot.cast_const()
-                && slot.wrapping_add(1) == thread.stack().top();
-            is_at_top.then_some(thread)
-        }
+    pub(super) unsafe fn owner_at_top<'t>(&self, place: Option<&Place>) -> Option<Me<'t, S>> {
+        // Without a token, see the page on newer tokens.
+        // SAFETY: the caller guarantees it.
+        let (thread, token_top) = unsafe { self.worker_and_top(place) }?;
+        let slot = self.origin.slot;
+        // A ticket that no thread has used is still in its slot, unless a thief is about to use it.
+        // The pop finds that out.
+        let is_at_top = self.origin.owner == thread.index()
+            && self.head.channel.is_unclaimed()
+            && thread.oldest_poppable(token_top) <= slot.cast_const()
+            && slot.wrapping_add(1) == thread.stack().top();
+        is_at_top.then_some(thread)
     }
 
     /// Returns whether `thread`, which is running, has begun the closure further down its stack.
@@ -232,6 +239,24 @@ impl<S: Scheduler> Task<S> {
                 // Wakers and the destructor of the result may leave tasks on the stack.
                 false => in_frame_of_its_own(thread, null(), CancelFlag::NONE, end),
             }
+        }
+    }
+
+    /// Runs the closure of a future that has just been made, whose ticket the caller has, and ends it.
+    ///
+    /// # Safety
+    ///
+    /// No other thread has the future. The caller does not use the ticket again.
+    #[cold]
+    pub(super) unsafe fn run_at_once(task: NonNull<Self>, thread: Me<'_, S>) {
+        // SAFETY: the caller guarantees it, and claims.
+        unsafe {
+            S::serve(thread);
+            let this = task.as_ref();
+            this.head.channel.claim(thread.index());
+            Self::run_apart(task, this.finish(), thread);
+            this.head.channel.end();
+            Self::leave_in_scope(task, 1, thread);
         }
     }
 
@@ -386,7 +411,7 @@ impl<S: Scheduler> Task<S> {
     /// The caller is a holder, and does not use the channel again.
     #[inline(never)]
     pub(super) unsafe fn leave(task: NonNull<Self>, count: u32, keep: &mut dyn FnMut(Panic)) {
-        // SAFETY: the caller is a holder, so the object lives until `let_go`, and longer if the caller was
+        // SAFETY: the caller is a holder, so the object lives until it has released the channel, and longer if the caller was
         // the last holder. Then no other thread uses it, and everything in it has been moved out, or needs
         // no drop.
         unsafe {
@@ -394,8 +419,17 @@ impl<S: Scheduler> Task<S> {
             let (pool, pool_id) = (this.origin.pool, this.origin.pool_id);
             let functions = this.head.functions();
             let mut panic = None;
-            let drop_message = || panic = (functions.drop_message)(task.cast());
-            if this.head.channel.let_go(count, drop_message) {
+            if count != JOB {
+                if !this.head.channel.is_last_but_a_job(count) {
+                    return;
+                }
+                panic = (functions.drop_message)(task.cast());
+                // Of a spawn, the finish knows whether this is a failure.
+                if this.head.channel.is_cancelled() && this.origin.kind != Kind::Spawned {
+                    panic = None;
+                }
+            }
+            if this.head.channel.release(count) {
                 match Shared::worker_of(pool, pool_id) {
                     Some(thread) => thread.core().blocks.give(task.cast(), functions.layout),
                     None => promise::free(task.cast(), functions.layout),
