@@ -38,7 +38,8 @@ use crate::unwind::Panic;
 /// In a scope, a task can begin [after](crate::Scope::after) those whose results it needs. Then no worker
 /// waits for them.
 ///
-/// The result goes with its last handle. So it cannot outlive what it borrows:
+/// A result that was got goes with its last handle, or with the last task that waits for it. A handle cannot outlive
+/// what its result borrows:
 ///
 /// ```compile_fail,E0597
 /// # use purloin::{Pool, Worker};
@@ -176,7 +177,8 @@ impl<T, E> SharedHandle<Result<T, Arc<E>>> {
     }
 }
 
-/// So that the result outlives the handle, which may drop it: `PhantomData<Arc<T>>` alone would not demand that.
+/// So that what the result borrows outlives the handle, which may drop the result: `PhantomData<Arc<T>>` alone would not
+/// demand that.
 impl<T> Drop for SharedHandle<T> {
     fn drop(&mut self) {}
 }

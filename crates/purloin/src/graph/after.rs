@@ -115,7 +115,7 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
     }
 
     /// Returns the scope, the inputs in this scope, for which the task is held back, and a closure that waits for the other
-    /// inputs first. If its own scope was cancelled meanwhile, it drops `f` and ends by `cancelled`.
+    /// inputs first. If its own scope was cancelled meanwhile, it drops `f` and returns `cancelled()`.
     fn with_inputs<F, T>(
         self,
         f: F,

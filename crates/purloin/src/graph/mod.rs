@@ -148,7 +148,7 @@ impl Pending {
         };
         for input in inputs {
             if let Err(panic) = catch(|| drop(input)) {
-                // The destructor of a result that no thread gets.
+                // Of the destructor of a result whose last handle this was.
                 keep_orphan(panic);
             }
         }

@@ -12,13 +12,14 @@
 //! | a ticket | a slot or a queue, from which a worker runs the task | the ticket, one holder |
 //! | [`TaskRef`] | whoever borrows one of these | nothing |
 //!
-//! The last holder frees the object, by [`Functions::let_go`].
+//! The last holder frees the object.
 
 mod blocks;
 #[cfg(all(loom, test))]
 mod models;
 mod oneshot;
 mod ready;
+mod shared;
 
 use std::alloc::Layout;
 use std::marker::PhantomData;
@@ -35,9 +36,9 @@ use crate::sync::{AtomicUsize, Ordering, UnsafeCell, thread};
 use crate::unwind::{Panic, discard, drop_catching};
 
 pub(crate) use blocks::{Blocks, allocate, free};
-pub(crate) use ready::{Got, Ready};
-
 pub(crate) use oneshot::{EXTRA_HOLDER, JOB, Oneshot, Waiters, WaitingWorker};
+pub(crate) use ready::{Got, Ready};
+pub(crate) use shared::SharedTask;
 
 /// Calls an executor's waker, whose panic would end a worker.
 pub(crate) fn wake(waker: Waker) {
@@ -76,21 +77,37 @@ impl Head {
     }
 }
 
-/// A worker, and the top of its task stack according to the current token. Untyped, because the
-/// pool may have any scheduler.
+/// The worker that this thread is, and the top of its task stack according to the current token. Untyped, because the
+/// pool may have any scheduler. Not `Send`.
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
-    /// The pool's number.
-    pub(crate) pool: u64,
-    pub(crate) worker: usize,
-    pub(crate) top: *const (),
+    pool: u64,
+    worker: usize,
+    top: *const (),
+}
+
+impl Place {
+    /// # Safety
+    ///
+    /// This thread runs the worker with this index of the pool with this number, and does so for as long as it has the
+    /// place.
+    #[inline]
+    pub(crate) unsafe fn new(pool: u64, worker: usize, top: *const ()) -> Place {
+        Place { pool, worker, top }
+    }
+
+    /// Returns the index of the worker, and the top, if the worker is one of this pool.
+    #[inline]
+    pub(crate) fn of_pool(&self, pool: u64) -> Option<(usize, *const ())> {
+        (self.pool == pool).then_some((self.worker, self.top))
+    }
 }
 
 /// Who gets a result.
 #[derive(Clone, Copy)]
 pub(crate) struct Getter<'a> {
-    /// The worker that this thread is, if the caller knows it. (By reference, because a copy would read at once what was
-    /// written in parts, which the processor cannot forward.)
+    /// The worker that this thread is, if the caller knows it. (By reference: the caller has just stored it field by field,
+    /// and a copy would load wider words, which the store buffer cannot forward.)
     pub(crate) place: Option<&'a Place>,
     /// Whether no other thread gets the result of the same task.
     pub(crate) is_sole: bool,
@@ -140,8 +157,7 @@ pub(crate) struct Functions {
     /// Replaces the result by a panic, unless the task itself has panicked. For the thread that has run the task, before the
     /// end.
     pub(crate) fail: unsafe fn(NonNull<Head>, Panic),
-    /// Drops the result that nobody has fetched. Returns the panic of the task or of the result's destructor, if there
-    /// is one.
+    /// Drops the result. Returns the panic of its destructor, or that of the task if no thread has it.
     pub(crate) drop_message: unsafe fn(NonNull<Head>) -> Option<Panic>,
     /// The place of the [`Message`] in the object, in bytes.
     pub(crate) message: usize,
@@ -429,7 +445,7 @@ impl<T> Promise<T> {
     /// Lets any number of threads share the handle.
     pub(crate) fn share(self) -> SharedTask {
         // SAFETY: this was the handle, so the object lives.
-        SharedTask(unsafe { TaskRef::new(self.into_task()) })
+        SharedTask::first(unsafe { TaskRef::new(self.into_task()) })
     }
 }
 
@@ -445,53 +461,5 @@ impl<T> Drop for Promise<T> {
     fn drop(&mut self) {
         // SAFETY: this is the handle, and goes.
         unsafe { (self.task.functions().let_go)(self.task.0) };
-    }
-}
-
-/// One of those that share the handle of a task.
-pub(crate) struct SharedTask(TaskRef);
-
-impl Deref for SharedTask {
-    type Target = TaskRef;
-
-    fn deref(&self) -> &TaskRef {
-        &self.0
-    }
-}
-
-impl Clone for SharedTask {
-    fn clone(&self) -> Self {
-        // Relaxed: this sharer keeps the handle meanwhile.
-        let sharers = self.head().sharers.fetch_add(1, Ordering::Relaxed);
-        if sharers > isize::MAX as usize {
-            // Only a program that forgets its handles comes here. As with `Arc`, it must not go on: the count could
-            // wrap.
-            std::process::abort();
-        }
-        // SAFETY: the new sharer is counted, so the object lives.
-        SharedTask(unsafe { TaskRef::new(self.0.0) })
-    }
-}
-
-impl Drop for SharedTask {
-    fn drop(&mut self) {
-        // AcqRel: what the other sharers did comes before the handle is given up.
-        if self.head().sharers.fetch_sub(1, Ordering::AcqRel) > 1 {
-            return;
-        }
-        let functions = self.functions();
-        // A result that was got goes with its last handle. Its destructor is the program's, as anywhere else.
-        let is_got = self.is_done() && self.head().channel.is_fetched();
-        // SAFETY: this was the last sharer of the handle, which goes. It has the message after the end.
-        let panic = unsafe {
-            let panic = is_got.then(|| (functions.drop_message)(self.0.0));
-            (functions.let_go)(self.0.0);
-            panic.flatten()
-        };
-        match panic {
-            Some(panic) if thread::panicking() => discard(panic),
-            Some(panic) => resume_unwind(panic),
-            None => (),
-        }
     }
 }

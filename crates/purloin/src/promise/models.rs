@@ -107,7 +107,7 @@ impl Model {
 
     fn let_go_as(&self, count: u32) {
         if count != JOB {
-            if !self.channel.is_last_but_a_job(count) {
+            if !self.channel.release_unless_last(count) {
                 return;
             }
             // SAFETY: this is the last holder but a job.

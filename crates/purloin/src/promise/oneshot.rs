@@ -11,7 +11,7 @@
 //! | `holders` | each holder, when it releases the channel; the holder that adds one | the last one but a job drops the message; the last one frees the channel; the ticket waits until no extra holder is left |
 //! | `may_leapfrog` | the claimant | workers that wait |
 //! | `is_injected` | whoever makes a channel with a job; the holder that injects a job, once | holders that would inject one |
-//! | `is_cancelled` | the claimant, before DONE | the handles, after DONE |
+//! | `is_cancelled` | the claimant, before DONE | the handles, after DONE; whoever drops the message |
 //! | `is_helped` | the first worker that waits through a handle | the others, which do not help |
 //! | `is_fetched` | the first thread that gets the result through a shared handle, after DONE; it continues the task's panic, if that is the message | the others; whoever drops the message |
 //!
@@ -205,7 +205,7 @@ impl Oneshot {
         (self.is_cancelled).store(panic.is::<Cancelled>(), Ordering::Relaxed);
     }
 
-    /// A handle, after the end: returns whether the message is a [`Cancelled`].
+    /// A handle, after the end, or whoever drops the message: returns whether it is a [`Cancelled`].
     pub(crate) fn is_cancelled(&self) -> bool {
         self.is_cancelled.load(Ordering::Relaxed)
     }
@@ -349,15 +349,15 @@ impl Oneshot {
         self.state.is_done()
     }
 
-    /// Releases the channel for one holder, which counts as 1 or as [`EXTRA_HOLDER`], unless it is the last one but a job.
-    /// Returns whether it is. Then it drops the message, and [releases](Self::release) the channel.
+    /// Releases the channel for a holder that counts as 1 or as [`EXTRA_HOLDER`], unless only a job is left beside it.
+    /// Returns true in that case: the caller must then drop the message, and call [`release`](Self::release).
     ///
     /// The scope of the task waits for the handle and for
     /// the ticket. It does not wait for an extra holder that has released the channel. But an extra holder is
     /// never the last holder of a future with a scope, because the ticket leaves after it. So the message is dropped
     /// before the scope ends.
     #[must_use]
-    pub(crate) fn is_last_but_a_job(&self, count: u32) -> bool {
+    pub(crate) fn release_unless_last(&self, count: u32) -> bool {
         // Acquire: the message.
         let mut now = self.holders.load(Ordering::Acquire);
         while now - now % EXTRA_HOLDER + now % JOB != count {

@@ -23,7 +23,7 @@ impl<T> Ready<T> {
         pop: |_, _, _| false,
         // SAFETY: `promise` made the box, and the handle goes, which is the only holder.
         let_go: |task| drop(unsafe { Box::from_raw(task.cast::<Self>().as_ptr()) }),
-        abandon: |_| unreachable!("nobody abandons a shared handle"),
+        abandon: |_| unreachable!("only the handle of `run_async` is abandoned"),
         is_local: |_, _| false,
         run: |_, _| (),
         call_worker: |_| (),

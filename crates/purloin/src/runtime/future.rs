@@ -1,7 +1,7 @@
 //! Futures.
 //!
-//! A future is an [object](crate::promise) with a channel for the result and the closure that sends it, and a **ticket**: a task in a slot like any other, which says *run that closure, unless
-//! another thread has*. The thread that **claims** the closure, by moving the channel's state from
+//! A future is an [object](crate::promise) with a channel for the result and the closure that sends it, and a
+//! **ticket**: a task in a slot like any other, which says *run that closure, unless another thread has*. The thread that **claims** the closure, by moving the channel's state from
 //! TASK, runs it. This thread may be
 //!
 //! - the thief of the ticket;
@@ -86,6 +86,13 @@ pub(crate) enum Kind {
     /// pool. While the closure runs, blocked workers may run
     /// [anything](crate::Builder::run_anything_while_blocked), as while a job runs.
     Asynchronous,
+}
+
+impl Kind {
+    /// Returns whether the future belongs to no scope.
+    fn is_detached(self) -> bool {
+        matches!(self, Kind::Detached | Kind::Asynchronous)
+    }
 }
 
 /// Makes a future of `closure`, whose ticket goes to the top of the stack. If the stack is half full,

@@ -156,11 +156,10 @@ impl<'w, S: Scheduler> Worker for Token<'w, S> {
     }
 
     fn get<T: Send>(&mut self, future: Handle<T>) -> T {
-        future.get_at(Some(&Place {
-            pool: self.thread.pool().id,
-            worker: self.thread.index(),
-            top: self.top.cast_const().cast(),
-        }))
+        let (pool, worker) = (self.thread.pool().id, self.thread.index());
+        // SAFETY: a token stays on the thread of its worker.
+        let place = unsafe { Place::new(pool, worker, self.top.cast_const().cast()) };
+        future.get_at(Some(&place))
     }
 
     fn cancel_flag(&self, _: Internal) -> CancelFlag {

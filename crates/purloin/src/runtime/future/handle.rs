@@ -49,10 +49,12 @@ impl<S: Scheduler> Task<S> {
     ///
     /// # Safety
     ///
-    /// The object lives. The getter's place is this thread's.
+    /// The object lives.
     pub(super) unsafe fn is_local(head: NonNull<Head>, getter: &Getter) -> bool {
         // SAFETY: the caller guarantees it.
-        unsafe { head.cast::<Self>().as_ref().worker(getter.place) }.is_some()
+        unsafe { head.cast::<Self>().as_ref() }
+            .worker(getter.place)
+            .is_some()
     }
 
     /// Implements [`Functions::run`].
@@ -86,8 +88,7 @@ impl<S: Scheduler> Task<S> {
     pub(super) unsafe fn wait_for_handle(head: NonNull<Head>, getter: &Getter, how: Wait) {
         // SAFETY: the handle is a holder, so the object lives.
         let this = unsafe { head.cast::<Self>().as_ref() };
-        // SAFETY: the caller guarantees it.
-        match unsafe { this.worker(getter.place) } {
+        match this.worker(getter.place) {
             Some(thread) => {
                 if this.is_suspended_on(thread) {
                     waits_for_itself();

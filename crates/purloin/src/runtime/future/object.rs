@@ -54,8 +54,7 @@ where
         closure: F,
     ) {
         // A future without a scope has a job.
-        let has_job = matches!(origin.kind, Kind::Detached | Kind::Asynchronous);
-        let channel = Oneshot::new(has_job);
+        let channel = Oneshot::new(origin.kind.is_detached());
         let object = Object {
             task: Task {
                 head: Head::new(channel, Self::FUNCTIONS, finish.cast()),

@@ -28,7 +28,8 @@ pub(super) struct Origin<S: Scheduler> {
     pub(super) scope: CancelFlag,
     /// The lineage of the code that made the future; none if no worker did.
     pub(super) lineage: Lineage,
-    /// The ticket's slot in the stack of worker `owner`, or null if the ticket is elsewhere.
+    /// The ticket's slot in the stack of worker `owner`, or where it would have lain if the closure ran at once; null if
+    /// the ticket is elsewhere.
     pub(super) slot: *mut Slot<S>,
     pub(super) owner: usize,
     /// The process that has the pool's threads.
@@ -72,51 +73,34 @@ impl<S: Scheduler> Task<S> {
 
     /// Returns whether the future belongs to no scope.
     pub(super) fn is_detached(&self) -> bool {
-        matches!(self.origin.kind, Kind::Detached | Kind::Asynchronous)
+        self.origin.kind.is_detached()
     }
 
     /// Returns this thread's worker, if it is one of the task's pool, and the top of its token, which is null without one.
-    ///
-    /// # Safety
-    ///
-    /// `place` is this thread's.
     #[inline]
-    unsafe fn worker_and_top<'t>(
-        &self,
-        place: Option<&Place>,
-    ) -> Option<(Me<'t, S>, *const Slot<S>)> {
-        let origin = &self.origin;
-        match place {
-            // SAFETY: this thread is a worker of that pool, which keeps the pool alive.
-            Some(place) if place.pool == origin.pool_id => unsafe {
-                let thread = Me::new(&(&(*origin.pool).worker_threads)[place.worker]);
-                Some((thread, place.top.cast()))
+    fn worker_and_top<'t>(&self, place: Option<&Place>) -> Option<(Me<'t, S>, *const Slot<S>)> {
+        let Origin { pool, pool_id, .. } = self.origin;
+        match place.and_then(|place| place.of_pool(pool_id)) {
+            // SAFETY: this thread is that worker of the pool, by the contract of `Place::new`, and a worker keeps its pool
+            // alive.
+            Some((worker, top)) => unsafe {
+                Some((Me::new(&(&(*pool).worker_threads)[worker]), top.cast()))
             },
-            _ => Some((Shared::worker_of(origin.pool, origin.pool_id)?, null())),
+            None => Some((Shared::worker_of(pool, pool_id)?, null())),
         }
     }
 
     /// Returns this thread's worker, if it is one of the task's pool.
-    ///
-    /// # Safety
-    ///
-    /// `place` is this thread's.
-    pub(super) unsafe fn worker<'t>(&self, place: Option<&Place>) -> Option<Me<'t, S>> {
-        // SAFETY: the caller guarantees it.
-        unsafe { self.worker_and_top(place) }.map(|(thread, _)| thread)
+    pub(super) fn worker<'t>(&self, place: Option<&Place>) -> Option<Me<'t, S>> {
+        self.worker_and_top(place).map(|(thread, _)| thread)
     }
 
     /// Returns this thread's worker, if it owns the ticket and the ticket is at the top of its stack, belongs to the
     /// innermost frame, and is newer than the token, if there is one.
-    ///
-    /// # Safety
-    ///
-    /// The caller is the handle. `place` is this thread's.
     #[inline]
-    pub(super) unsafe fn owner_at_top<'t>(&self, place: Option<&Place>) -> Option<Me<'t, S>> {
+    pub(super) fn owner_at_top<'t>(&self, place: Option<&Place>) -> Option<Me<'t, S>> {
         // Without a token, see the page on newer tokens.
-        // SAFETY: the caller guarantees it.
-        let (thread, token_top) = unsafe { self.worker_and_top(place) }?;
+        let (thread, token_top) = self.worker_and_top(place)?;
         let slot = self.origin.slot;
         // A ticket that no thread has used is still in its slot, unless a thief is about to use it.
         // The pop finds that out.
@@ -264,7 +248,7 @@ impl<S: Scheduler> Task<S> {
     ///
     /// # Safety
     ///
-    /// As for [`Self::run_claimed`].
+    /// The caller has claimed the closure, and keeps the object. `thread` runs on this thread.
     unsafe fn run_apart(task: NonNull<Self>, finish: *const Finish<S>, thread: Me<'_, S>) {
         // SAFETY: the caller guarantees it. The pointer is null, or the finish lives, because it waits for its futures.
         unsafe {
@@ -420,11 +404,11 @@ impl<S: Scheduler> Task<S> {
             let functions = this.head.functions();
             let mut panic = None;
             if count != JOB {
-                if !this.head.channel.is_last_but_a_job(count) {
+                if !this.head.channel.release_unless_last(count) {
                     return;
                 }
                 panic = (functions.drop_message)(task.cast());
-                // Of a spawn, the finish knows whether this is a failure.
+                // For a spawn, the finish decides whether `Cancelled` is a failure.
                 if this.head.channel.is_cancelled() && this.origin.kind != Kind::Spawned {
                     panic = None;
                 }
