@@ -119,7 +119,7 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
     fn with_inputs<F, T>(
         self,
         f: F,
-        cancelled: fn() -> T,
+        cancelled: impl FnOnce() -> T + Send + 'scope,
     ) -> (
         &'scope Scope<'scope, 'env, S>,
         Inputs,
@@ -136,14 +136,18 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
             true => (self.inputs, Vec::new()),
             false => self.inputs.into_iter().partition(is_ours),
         };
+        // Most tasks have none. Then this takes one word of the object of the task.
+        let others = (!others.is_empty()).then(|| Box::new(others));
         let f = move |token: S::Token<'_>| {
-            for task in &others {
-                task.call_got();
-                task.await_end(&Getter::SHARER);
-            }
-            if !others.is_empty() && scope.is_cancelled() {
-                drop(f);
-                return cancelled();
+            if let Some(others) = others {
+                for task in &*others {
+                    task.call_got();
+                    task.await_end(&Getter::SHARER);
+                }
+                if scope.is_cancelled() {
+                    drop(f);
+                    return cancelled();
+                }
             }
             f(token)
         };
