@@ -1,6 +1,6 @@
 //! Handles: results that may still be on their way.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
 use std::sync::Weak;
 
 use crate::cancel::Cancelled;
@@ -210,10 +210,12 @@ impl<T> Handle<T> {
     ///
     /// Panics if the task has panicked.
     pub fn try_get(self) -> Result<T, Cancelled> {
-        match catch_unwind(AssertUnwindSafe(|| self.get())) {
-            Ok(result) => Ok(result),
-            Err(panic) if panic.is::<Cancelled>() => Err(Cancelled),
-            Err(panic) => resume_unwind(panic),
+        match self.0 {
+            Inner::Promised(promise) => promise.try_get(),
+            Inner::Ready(outcome) => match outcome.into_result() {
+                Err(panic) if panic.is::<Cancelled>() => Err(Cancelled),
+                result => Ok(result.unwrap_or_else(|panic| resume_unwind(panic))),
+            },
         }
     }
 

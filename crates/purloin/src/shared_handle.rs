@@ -7,13 +7,12 @@
 //! it.
 
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use crate::cancel::Cancelled;
 use crate::handle::{Handle, Inner, reveal};
 use crate::promise::{Getter, Ready, SharedTask};
-use crate::unwind::Panic;
+use crate::unwind::{Panic, raise};
 
 /// The result of a task that several others need, available now or later, from [`Handle::share`].
 ///
@@ -99,9 +98,9 @@ impl<T> SharedHandle<T> {
                 Some(Ok(result)) => result,
                 // SAFETY: only this thread takes the panic out, and no thread looks at it afterwards.
                 Some(Err(panic)) if is_first => {
-                    resume_unwind(reveal(std::ptr::from_ref::<Panic>(panic).read()))
+                    raise(reveal(std::ptr::from_ref::<Panic>(panic).read()))
                 }
-                Some(Err(_)) if channel.is_cancelled() => resume_unwind(Box::new(Cancelled)),
+                Some(Err(_)) if channel.is_cancelled() => raise(Box::new(Cancelled)),
                 Some(Err(_)) => panic!("the task of this shared handle has panicked"),
                 None => unreachable!("the task has left a result"),
             })
@@ -120,10 +119,10 @@ impl<T> SharedHandle<T> {
     ///
     /// Panics as [`Self::get`] does.
     pub fn try_get(&self) -> Result<&T, Cancelled> {
-        match catch_unwind(AssertUnwindSafe(|| self.get())) {
-            Ok(result) => Ok(result),
-            Err(panic) if panic.is::<Cancelled>() => Err(Cancelled),
-            Err(panic) => resume_unwind(panic),
+        self.task.await_end(&Getter::SHARER);
+        match self.task.head().channel.is_cancelled() {
+            true => Err(Cancelled),
+            false => Ok(self.get()),
         }
     }
 

@@ -3,9 +3,10 @@
 use std::any::Any;
 use std::io::{Write, stderr};
 use std::mem::{ManuallyDrop, MaybeUninit};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 
 use crate::cancel::Cancelled;
+use crate::pool::{current_scope, is_worker};
 use crate::sync::plain::{Mutex, lock};
 
 /// The payload of a panic on its way from a thief to the owner of the task.
@@ -66,6 +67,23 @@ fn discard_panic(payload: Panic) {
         panic = drop_catching(payload);
     }
     std::mem::forget(panic);
+}
+
+/// Continues the panic of a task or of a call in the code that waits for it.
+///
+/// No panic hook has heard of a [`Cancelled`]. It ends tasks of a scope that is cancelled. Anywhere else, on a thread that
+/// is no worker, it may end the program, so a hook hears of it here.
+#[cold]
+pub(crate) fn raise(panic: Panic) -> ! {
+    // SAFETY: the scope lasts as long as this thread runs its code.
+    let may_end_silently = || is_worker() || unsafe { current_scope().is_set() };
+    if panic.is::<Cancelled>() && !may_end_silently() {
+        let text =
+            "purloin: the result of a cancelled task is needed; try_get returns an error instead";
+        let _ = writeln!(stderr(), "{text}");
+        panic_any(Cancelled);
+    }
+    resume_unwind(panic)
 }
 
 /// The first of several panics.

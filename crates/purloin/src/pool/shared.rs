@@ -4,7 +4,6 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::io;
 use std::mem::ManuallyDrop;
-use std::panic::resume_unwind;
 use std::ptr::null;
 use std::sync::{Arc, Weak};
 
@@ -25,7 +24,7 @@ use crate::scheduler::Scheduler;
 use crate::sleep::Sleep;
 use crate::sync::plain::{AtomicU64, Mutex, MutexGuard, OnceLock, lock};
 use crate::sync::{Ordering, fence, thread};
-use crate::unwind::discard;
+use crate::unwind::{discard, raise};
 use crate::victim::Selection;
 
 /// A number that no pool has.
@@ -106,7 +105,7 @@ impl<S: Scheduler> Shared<S> {
             Ok(()) => result.expect("the call has left a result"),
             Err(panic) => {
                 discard(result);
-                resume_unwind(panic)
+                raise(panic)
             }
         }
     }

@@ -25,15 +25,16 @@ use std::alloc::Layout;
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ops::Deref;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::task::Waker;
 
+use crate::cancel::Cancelled;
 use crate::graph::{Begin, Look, Pending};
 use crate::handle::reveal;
 use crate::pool::thread_waker;
 use crate::sync::{AtomicUsize, Ordering, UnsafeCell, thread};
-use crate::unwind::{Panic, discard, drop_catching};
+use crate::unwind::{Panic, discard, drop_catching, raise};
 
 pub(crate) use blocks::{Blocks, allocate, free};
 pub(crate) use oneshot::{EXTRA_HOLDER, JOB, Oneshot, Waiters, WaitingWorker};
@@ -401,7 +402,17 @@ impl<T> Promise<T> {
         let result = unsafe { self.task.take_message::<T>() };
         drop(self);
         let result = result.expect("the task has left a result");
-        result.unwrap_or_else(|panic| resume_unwind(reveal(panic)))
+        result.unwrap_or_else(|panic| raise(reveal(panic)))
+    }
+
+    /// Waits for the result. Returns an error if the task was cancelled.
+    pub(crate) fn try_get(self) -> Result<T, Cancelled> {
+        let (place, is_sole) = (None, true);
+        self.task.await_end(&Getter { place, is_sole });
+        match self.head().channel.is_cancelled() {
+            true => Err(Cancelled),
+            false => Ok(self.take()),
+        }
     }
 
     /// Implements [`Functions::fail`].

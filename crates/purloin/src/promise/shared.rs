@@ -1,5 +1,7 @@
 //! Handles that several threads and tasks share.
 
+use std::panic::resume_unwind;
+
 use super::*;
 
 /// One of those that share the handle of a task.

@@ -53,7 +53,7 @@ use crate::scope::Scope;
 use crate::sleep::Waiter;
 use crate::sync::plain::{Mutex, OnceLock, lock};
 use crate::sync::thread;
-use crate::unwind::{Panic, catch, discard};
+use crate::unwind::{Panic, catch, discard, raise};
 
 /// The state of a finish, in its [`Scope`].
 pub struct Finish<S: Scheduler> {
@@ -109,7 +109,7 @@ where
         }
         scope.finish().conclude(result)
     });
-    result.unwrap_or_else(|panic| resume_unwind(panic))
+    result.unwrap_or_else(|panic| raise(panic))
 }
 
 /// Takes back every spawn and future above `base`, and their own spawns, and runs the tasks that no

@@ -1,8 +1,9 @@
 //! Tests of the documentation's promises about cancelled scopes.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::*};
+use std::thread;
 use std::time::Duration;
 
 use crate::common::{self, busy, rounds};
@@ -161,6 +162,46 @@ fn what_is_got_after_the_cancellation_is_cancelled(pool: Pool<impl Scheduler>) {
         });
         drop(handle);
     });
+}
+
+/// Otherwise a program could end without a word.
+#[test]
+fn a_panic_hook_hears_of_a_cancelled_result_that_no_scope_expects() {
+    static HEARD: AtomicUsize = AtomicUsize::new(0);
+    let me = thread::current().id();
+    let others = panic::take_hook();
+    panic::set_hook(Box::new(move |info| match thread::current().id() == me {
+        true => _ = HEARD.fetch_add(1, Relaxed),
+        false => others(info),
+    }));
+    let heard = |f: &mut dyn FnMut()| {
+        let before = HEARD.load(Relaxed);
+        let has_panicked = catch_unwind(AssertUnwindSafe(f)).is_err();
+        (has_panicked, HEARD.load(Relaxed) - before)
+    };
+    let pool = common::pool(2);
+    let cancelled = || {
+        pool.run(|mut w| {
+            w.finish(|scope| {
+                scope.cancel();
+                scope.future(|_| 1)
+            })
+        })
+    };
+    assert_eq!(heard(&mut || _ = cancelled().get()), (true, 1));
+    assert_eq!(heard(&mut || _ = cancelled().share().get()), (true, 1));
+    assert_eq!(heard(&mut || _ = cancelled().try_get()), (false, 0));
+    assert_eq!(heard(&mut || _ = cancelled().share().try_get()), (false, 0));
+    // The whole call ends by it, and the scope on a plain thread; the task in the scope does not.
+    let call = || pool.run(|_| cancelled().get());
+    assert_eq!(heard(&mut || _ = call()), (true, 1));
+    let scope = || {
+        pool.finish(|scope| {
+            scope.cancel();
+            scope.future(|_| 1).get()
+        })
+    };
+    assert_eq!(heard(&mut || _ = scope()), (true, 1));
 }
 
 fn a_sort_ends(pool: Pool<impl Scheduler>) {
