@@ -1,13 +1,12 @@
 //! Joins, finishes and futures for code that has no token, and where a parallel iterator runs.
 
-use std::panic::resume_unwind;
-
 use crate::handle::Handle;
 use crate::loops::IntoIterations;
 use crate::par::{Here, IntoParallel, Runner};
 use crate::pool::{Me, Pool, Remote, current_of_default, global_or_default};
 use crate::runtime::{self, ReturnBarrier, Token, in_registers};
 use crate::scope::Scope;
+use crate::unwind::raise;
 use crate::worker::{SendTask, Worker};
 
 /// Runs two closures, possibly in parallel, and returns both results. For code that cannot pass a
@@ -334,8 +333,9 @@ pub fn with_token<R>(f: impl FnOnce(Option<Token<'_>>) -> R) -> R {
     match current_of_default() {
         // Runs in a frame of its own: `f` may spawn into a finish around this call, and uses its token after
         // that.
-        Some(thread) => runtime::call(thread, |token| f(Some(token)))
-            .unwrap_or_else(|panic| resume_unwind(panic)),
+        Some(thread) => {
+            runtime::call(thread, |token| f(Some(token))).unwrap_or_else(|panic| raise(panic))
+        }
         None => f(None),
     }
 }

@@ -7,7 +7,7 @@ use crate::cancel::Cancelled;
 use crate::pool::{is_worker, keep_orphan};
 use crate::promise::{Got, Place, Promise, Ready};
 use crate::sync::thread;
-use crate::unwind::{FirstPanic, Panic, catch, discard};
+use crate::unwind::{FirstPanic, Panic, catch, discard, raise};
 
 /// The result of a task, available now or later, from [`Worker::future`](crate::Worker::future) or
 /// [`Scope::future`](crate::Scope::future).
@@ -130,8 +130,7 @@ impl<T> Outcome<T> {
     }
 
     fn get(self) -> T {
-        self.into_result()
-            .unwrap_or_else(|panic| resume_unwind(panic))
+        self.into_result().unwrap_or_else(|panic| raise(panic))
     }
 
     pub(crate) fn into_result(self) -> thread::Result<T> {

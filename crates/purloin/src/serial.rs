@@ -1,7 +1,6 @@
 //! The serial elision: a worker that creates no parallelism.
 
 use std::ops::ControlFlow;
-use std::panic::resume_unwind;
 use std::sync::Arc;
 
 use crate::cancel::Cancelled;
@@ -12,7 +11,7 @@ use crate::loops::{self, IntoIterations};
 use crate::pool::enter_scope;
 use crate::scope::{Scope, Spawner};
 use crate::sync::plain::OnceLock;
-use crate::unwind::{FirstPanic, Panic, catch, discard, drop_cancelled};
+use crate::unwind::{FirstPanic, Panic, catch, discard, drop_cancelled, raise};
 use crate::worker::Worker;
 
 /// The state of a finish.
@@ -95,11 +94,11 @@ impl Worker for Serial {
             (Ok(result), Some(panic)) => {
                 // It may panic when it is dropped.
                 discard(result);
-                resume_unwind(panic)
+                raise(panic)
             }
             (Err(panic), of_a_task) => {
                 discard(of_a_task);
-                resume_unwind(panic)
+                raise(panic)
             }
         }
     }

@@ -37,7 +37,7 @@ use crate::unwind::{Panic, raise};
 /// In a scope, a task can begin [after](crate::Scope::after) those whose results it needs. Then no worker
 /// waits for them.
 ///
-/// A result that was got goes with its last handle, or with the last task that waits for it. A handle cannot outlive
+/// A result that was got is dropped with its last handle, or with the last task that waits for it. A handle cannot outlive
 /// what its result borrows:
 ///
 /// ```compile_fail,E0597
@@ -90,7 +90,7 @@ impl<T> SharedHandle<T> {
         self.task.call_got();
         self.task.await_end(&Getter::SHARER);
         let channel = &self.task.head().channel;
-        let is_first = channel.fetch();
+        let is_first = channel.note_fetched();
         // SAFETY: the handle was made of a promise with this type. The task has ended, so threads only read the message
         // until the last handle is gone, but for the one thread below.
         unsafe {
@@ -121,7 +121,10 @@ impl<T> SharedHandle<T> {
     pub fn try_get(&self) -> Result<&T, Cancelled> {
         self.task.await_end(&Getter::SHARER);
         match self.task.head().channel.is_cancelled() {
-            true => Err(Cancelled),
+            true => {
+                self.task.call_got();
+                Err(Cancelled)
+            }
             false => Ok(self.get()),
         }
     }

@@ -5,8 +5,8 @@ use std::io::{Write, stderr};
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 
-use crate::cancel::Cancelled;
-use crate::pool::{current_scope, is_worker};
+use crate::cancel::{CancelFlag, Cancelled};
+use crate::pool::{current_call, current_scope};
 use crate::sync::plain::{Mutex, lock};
 
 /// The payload of a panic on its way from a thief to the owner of the task.
@@ -69,17 +69,14 @@ fn discard_panic(payload: Panic) {
     std::mem::forget(panic);
 }
 
-/// Continues the panic of a task or of a call in the code that waits for it.
+/// Continues the panic of a task, or of a call, in the code that waits for it.
 ///
-/// No panic hook has heard of a [`Cancelled`]. It ends tasks of a scope that is cancelled. Anywhere else, on a thread that
-/// is no worker, it may end the program, so a hook hears of it here.
+/// No panic hook has seen a [`Cancelled`]: in a cancelled scope it only ends a task. Outside of all calls and scopes it may
+/// end the program, so this calls the hook.
 #[cold]
 pub(crate) fn raise(panic: Panic) -> ! {
-    // SAFETY: the scope lasts as long as this thread runs its code.
-    let may_end_silently = || is_worker() || unsafe { current_scope().is_set() };
-    if panic.is::<Cancelled>() && !may_end_silently() {
-        let text =
-            "purloin: the result of a cancelled task is needed; try_get returns an error instead";
+    if panic.is::<Cancelled>() && current_call().is_null() && current_scope() == CancelFlag::NONE {
+        let text = "purloin: a result is needed whose task was cancelled; try_get returns an error instead";
         let _ = writeln!(stderr(), "{text}");
         panic_any(Cancelled);
     }

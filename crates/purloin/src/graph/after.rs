@@ -114,8 +114,8 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
         }
     }
 
-    /// Returns the scope, the inputs in this scope, for which the task is held back, and a closure that waits for the other
-    /// inputs first. If its own scope was cancelled meanwhile, it drops `f` and returns `cancelled()`.
+    /// Returns the scope, the inputs that belong to it, and a closure that first waits for the others. If the scope is
+    /// cancelled by then, the closure drops `f` and returns `cancelled()`.
     fn with_inputs<F, T>(
         self,
         f: F,

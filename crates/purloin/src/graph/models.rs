@@ -48,8 +48,8 @@ const FUNCTIONS: &Functions = &Functions {
     got: None,
     fail: |_, _| unreachable!(),
     drop_message: |_| None,
-    message: 0,
-    pending: None,
+    message_offset: 0,
+    pending_offset: None,
     layout: Layout::new::<Task>(),
 };
 
@@ -97,7 +97,7 @@ const FUNCTIONS_WITH_INPUTS: &Functions = &Functions {
         this.inputs.iter().for_each(|input| input.check_effect());
         this.begun[how as usize].fetch_add(1, Relaxed);
     },
-    pending: Some(offset_of!(Dependent, pending)),
+    pending_offset: Some(offset_of!(Dependent, pending)),
     ..*FUNCTIONS
 };
 

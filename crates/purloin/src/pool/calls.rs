@@ -1,6 +1,5 @@
 //! Calls to a pool: closures that workers run, whether or not a thread waits for the result.
 
-use std::panic::resume_unwind;
 use std::ptr::null;
 
 use super::inbox::{Injected, Job};
@@ -13,7 +12,7 @@ use crate::runtime::{self, InFrame, Token};
 use crate::scheduler::Scheduler;
 use crate::sleep::{Latch, Waiter};
 use crate::sync::thread;
-use crate::unwind::{AbortOnUnwind, Panic, discard};
+use crate::unwind::{AbortOnUnwind, Panic, discard, raise};
 
 const PANIC_IN_WAIT: &str = "a thread has panicked while it waited for the pool";
 
@@ -197,7 +196,7 @@ impl Pool {
         let results = calls
             .iter()
             .map(|call| unsafe { AwaitedCall::result(call) });
-        in_order(results).unwrap_or_else(|panic| resume_unwind(panic))
+        in_order(results).unwrap_or_else(|panic| raise(panic))
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) mod stack_sizes;
 mod threads;
 pub(crate) mod worker;
 
-use std::panic::{RefUnwindSafe, UnwindSafe, resume_unwind};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ pub use shared::Shared;
 use shared::{NEXT_POOL, NO_POOL};
 pub use threads::WorkerStart;
 pub(crate) use worker::current::{
-    current_of_default, current_scope, enter_scope, is_worker, keep_orphan, measured,
+    current_call, current_of_default, current_scope, enter_scope, is_worker, keep_orphan, measured,
 };
 pub use worker::idle::Search;
 pub(crate) use worker::lineage::Lineage;
@@ -59,6 +59,7 @@ use crate::runtime::{self, ReturnBarrier, Token, detached_future};
 use crate::scheduler::Scheduler;
 use crate::scope::Scope;
 use crate::stats::{Stats, Times};
+use crate::unwind::raise;
 
 /// A pool of workers that share their tasks by stealing.
 ///
@@ -172,7 +173,7 @@ impl<S: Scheduler> Pool<S> {
     {
         match self.shared.current() {
             Some(worker) => runtime::call(worker, |_| runtime::finish(worker, body))
-                .unwrap_or_else(|panic| resume_unwind(panic)),
+                .unwrap_or_else(|panic| raise(panic)),
             None => {
                 self.shared.check_process();
                 runtime::finish_outside(&self.shared, body)

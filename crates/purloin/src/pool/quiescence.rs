@@ -13,7 +13,6 @@
 //! idle, and ends all waits up to that number.
 
 use std::collections::VecDeque;
-use std::panic::resume_unwind;
 use std::time::Duration;
 
 use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, lock};
@@ -21,7 +20,7 @@ use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, lock};
 use super::outside::block_worker;
 use super::worker::lineage::NO_GENERATION;
 use crate::sync::thread::{self, Thread};
-use crate::unwind::{Panic, discard};
+use crate::unwind::{Panic, discard, raise};
 
 /// The waits of a pool for its spawned jobs.
 pub struct Quiescence {
@@ -190,7 +189,7 @@ fn resume_panic(mut inner: MutexGuard<'_, Inner>) {
     let panic = inner.panic.take();
     drop(inner);
     if let Some(panic) = panic {
-        resume_unwind(panic);
+        raise(panic);
     }
 }
 

@@ -23,7 +23,7 @@ const fn class(layout: Layout) -> Option<usize> {
 }
 
 fn layout_of_class(class: usize) -> Layout {
-    Layout::from_size_align(SIZES[class], ALIGN).expect("a power of two")
+    Layout::from_size_align(SIZES[class], ALIGN).expect("the alignment is a power of two")
 }
 
 /// Returns the layout of the memory for a value with this layout.

@@ -1,9 +1,8 @@
-//! Tasks with a result, as those see them that need the result, without the type of the scheduler and of the
-//! closure.
+//! Tasks with a result, without the types of the scheduler and of the closure.
 //!
 //! A task is **one object**: a [`Head`], what a pool needs to run it, the result, the closure, and the inputs of
 //! a task that begins after others ([`graph`](crate::graph)). The [channel](oneshot) in its head says who runs the
-//! closure, to whom the result belongs, and whom the end wakes. All else are views of this object:
+//! closure, to whom the result belongs, and whom the end wakes. Handles and tickets are views of this object:
 //!
 //! | view | who has it | counts as |
 //! |---|---|---|
@@ -132,8 +131,7 @@ pub(crate) enum Wait {
     Sleep,
 }
 
-/// What can be done with a task whose types only its maker knows, and the layout of its object. Each function gets
-/// the task's head.
+/// The operations of a task without its types, and the layout of its object. Each function gets the task's head.
 pub(crate) struct Functions {
     /// Runs the task and moves its result to the last argument, if this can be done without a look at the channel:
     /// the task is at the top of this worker's stack. Consumes the handle if it returns true or panics.
@@ -155,20 +153,20 @@ pub(crate) struct Functions {
     pub(crate) begin: unsafe fn(NonNull<Head>, Begin),
     /// Tells a measuring worker that a thread gets the result.
     pub(crate) got: Option<unsafe fn(NonNull<Head>)>,
-    /// Replaces the result by a panic, unless the task itself has panicked. For the thread that has run the task, before the
+    /// Replaces the result by a panic, unless the task itself has panicked. Only the claimant calls this, before the
     /// end.
     pub(crate) fail: unsafe fn(NonNull<Head>, Panic),
-    /// Drops the result. Returns the panic of its destructor, or that of the task if no thread has it.
+    /// Drops the result. Returns the panic of its destructor, or that of the task if no thread has taken it.
     pub(crate) drop_message: unsafe fn(NonNull<Head>) -> Option<Panic>,
-    /// The place of the [`Message`] in the object, in bytes.
-    pub(crate) message: usize,
-    /// The place of [`Pending`] in the object, in bytes, if the task was made with inputs.
-    pub(crate) pending: Option<usize>,
+    /// Where the [`Message`] lies in the object, in bytes.
+    pub(crate) message_offset: usize,
+    /// Where the [`Pending`] lies in the object, in bytes, if the task was made with inputs.
+    pub(crate) pending_offset: Option<usize>,
     /// The layout of the object.
     pub(crate) layout: Layout,
 }
 
-/// A task, for as long as someone else keeps its object.
+/// A borrowed task: a handle or a ticket keeps its object.
 pub(crate) struct TaskRef(NonNull<Head>);
 
 // SAFETY: the functions of a task may be called on any thread, and so may those of its head. The result is for whoever
@@ -201,9 +199,9 @@ impl TaskRef {
 
     /// Returns what the task waits for before it begins. If it was made without inputs, there is nothing.
     pub(crate) fn pending(&self) -> Option<&Pending> {
-        let place = self.functions().pending?;
+        let offset = self.functions().pending_offset?;
         // SAFETY: it lies at this place in the object, for which the pointer is valid.
-        Some(unsafe { self.0.byte_add(place).cast().as_ref() })
+        Some(unsafe { self.0.byte_add(offset).cast().as_ref() })
     }
 
     /// Returns whether this thread is a worker of the task's pool.
@@ -334,7 +332,7 @@ impl TaskRef {
     pub(crate) unsafe fn message<T>(&self) -> &Message<T> {
         // SAFETY: the message lies at this place in the object, for which the pointer is valid.
         unsafe {
-            let message = self.0.byte_add(self.functions().message);
+            let message = self.0.byte_add(self.functions().message_offset);
             message.cast::<Message<T>>().as_ref()
         }
     }
@@ -379,11 +377,11 @@ impl<T> Promise<T> {
                 return result.assume_init();
             }
         }
-        ManuallyDrop::into_inner(this).get_apart(place)
+        ManuallyDrop::into_inner(this).await_and_take(place)
     }
 
     #[cold]
-    fn get_apart(self, place: Option<&Place>) -> T {
+    fn await_and_take(self, place: Option<&Place>) -> T {
         let is_sole = true;
         self.task.await_end(&Getter { place, is_sole });
         self.take()
@@ -410,7 +408,10 @@ impl<T> Promise<T> {
         let (place, is_sole) = (None, true);
         self.task.await_end(&Getter { place, is_sole });
         match self.head().channel.is_cancelled() {
-            true => Err(Cancelled),
+            true => {
+                self.call_got();
+                Err(Cancelled)
+            }
             false => Ok(self.take()),
         }
     }
@@ -428,7 +429,7 @@ impl<T> Promise<T> {
             if message.with(|message| matches!(&*message, Some(Err(_)))) {
                 return discard(panic);
             }
-            task.head().channel.note_panic(&panic);
+            task.head().channel.note_if_cancelled(&panic);
             discard(message.with_mut(|message| (*message).replace(Err(panic))));
         }
     }

@@ -63,7 +63,7 @@ pub(crate) enum WaitingWorker {
     Several,
 }
 
-/// Those whom the end of a task wakes. Most tasks have two successors at most.
+/// The wakers, and the tasks that begin after this one, that the end of a task wakes. Most tasks have two successors at most.
 #[derive(Default)]
 pub(crate) struct Watchers {
     /// Tasks that begin after this one. (The compiler would copy an array of two to its place.)
@@ -199,8 +199,8 @@ impl Oneshot {
         self.may_leapfrog.load(Ordering::Relaxed)
     }
 
-    /// Claimant, before the end: says that the message is this panic.
-    pub(crate) fn note_panic(&self, panic: &Panic) {
+    /// Claimant, before the end: notes whether this panic, the message, is a [`Cancelled`].
+    pub(crate) fn note_if_cancelled(&self, panic: &Panic) {
         // Relaxed: DONE, which this thread sets later, releases it to the handles.
         (self.is_cancelled).store(panic.is::<Cancelled>(), Ordering::Relaxed);
     }
@@ -211,7 +211,7 @@ impl Oneshot {
     }
 
     /// A shared handle, after the end: says that a thread gets the result. Returns whether it is the first.
-    pub(crate) fn fetch(&self) -> bool {
+    pub(crate) fn note_fetched(&self) -> bool {
         // Relaxed: each thread has seen the end, and with it the message. Whoever drops the message sees the flag,
         // because the handle is given up first.
         !self.is_fetched() && !self.is_fetched.swap(true, Ordering::Relaxed)
@@ -349,7 +349,7 @@ impl Oneshot {
         self.state.is_done()
     }
 
-    /// Releases the channel for a holder that counts as 1 or as [`EXTRA_HOLDER`], unless only a job is left beside it.
+    /// Releases the channel for a holder that counts as 1 or as [`EXTRA_HOLDER`], unless a job is the only other holder.
     /// Returns true in that case: the caller must then drop the message, and call [`release`](Self::release).
     ///
     /// The scope of the task waits for the handle and for

@@ -32,8 +32,8 @@ impl<T> Ready<T> {
         got: None,
         fail: |_, _| unreachable!("it has run"),
         drop_message: Promise::<T>::drop_message,
-        message: offset_of!(Self, message),
-        pending: None,
+        message_offset: offset_of!(Self, message),
+        pending_offset: None,
         layout: Layout::new::<Self>(),
     };
 
@@ -55,7 +55,7 @@ impl<T> Ready<T> {
         };
         let channel = Oneshot::ended();
         if let Err(panic) = &result {
-            channel.note_panic(panic);
+            channel.note_if_cancelled(panic);
         }
         let ready = Box::new(Ready {
             head: Head::new(channel, functions, null()),

@@ -4,7 +4,7 @@ use std::panic::resume_unwind;
 
 use super::*;
 
-/// One of those that share the handle of a task.
+/// A counted share of the handle of a task.
 pub(crate) struct SharedTask(TaskRef);
 
 impl SharedTask {
@@ -24,7 +24,7 @@ impl Deref for SharedTask {
 
 impl Clone for SharedTask {
     fn clone(&self) -> Self {
-        // Relaxed: this sharer keeps the handle meanwhile.
+        // Relaxed: this sharer keeps the handle until this returns.
         let sharers = self.head().sharers.fetch_add(1, Ordering::Relaxed);
         if sharers > isize::MAX as usize {
             // Only a program that forgets its handles comes here. As with `Arc`, it must not go on: the count could
@@ -43,7 +43,7 @@ impl Drop for SharedTask {
             return;
         }
         let functions = self.functions();
-        // A result that was got goes with its last handle. Its destructor is the program's, as anywhere else.
+        // The last sharer drops a result that was got. A panic of its destructor continues here.
         let is_got = self.is_done() && self.head().channel.is_fetched();
         // SAFETY: this was the last sharer of the handle, which goes. It has the message after the end.
         let panic = unsafe {

@@ -78,7 +78,7 @@ use crate::unwind::{Panic, catch, drop_cancelled};
 pub(crate) enum Kind {
     /// A scope, or the call from outside that made it, which waits for the future's ticket.
     Scoped,
-    /// A scope. It begins after others, and nobody gets its result: it is a spawn.
+    /// A scope, as a spawn with inputs: no thread gets its result.
     Spawned,
     /// No scope. It has a job instead of a ticket.
     Detached,
@@ -181,7 +181,7 @@ where
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
     T: Send + 'scope,
 {
-    // Until the task begins. It keeps the inputs and the captures of the closure.
+    // The inputs and the closure may borrow from the scope until the task begins.
     finish.hold();
     let object = match finish.pool().current() {
         Some(thread) => thread.core().blocks.take::<Object<S, F, T, 1>>(),
@@ -195,7 +195,7 @@ where
     unsafe {
         Object::write(object, finish, finish.origin(kind), closure);
         let pending = Object::set_inputs(object, inputs);
-        // The handle of a spawn goes before the task can begin. So its ticket drops the result, and its panic reaches
+        // A spawn drops its handle here, before the task can begin. So its ticket drops the result, and its panic reaches
         // the finish.
         let handle = Some(Object::promise(object)).filter(|_| !is_spawn);
         Pending::count_inputs(pending);

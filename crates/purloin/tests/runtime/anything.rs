@@ -76,7 +76,7 @@ fn a_blocked_join_of_an_asynchronous_call_runs_a_job() {
     });
 }
 
-/// Nor is a spawn that begins after another task.
+/// No task waits for the result of a spawn that begins after another task.
 #[test]
 fn a_blocked_join_of_a_spawn_with_an_input_runs_a_job() {
     must_end("a job beside a spawn with an input", || {

@@ -6,16 +6,16 @@ use std::ptr::NonNull;
 
 use super::*;
 
-/// The object of a future. The task has inputs if there is room for a [`Pending`].
+/// The object of a future. `PENDING` is 1 if the task was made with inputs, and else 0.
 #[repr(C)]
-pub(super) struct Object<S: Scheduler, F, T, const INPUTS: usize> {
+pub(super) struct Object<S: Scheduler, F, T, const PENDING: usize> {
     task: Task<S>,
     message: Message<T>,
     closure: UnsafeCell<MaybeUninit<F>>,
-    pending: [MaybeUninit<Pending>; INPUTS],
+    pending: [MaybeUninit<Pending>; PENDING],
 }
 
-impl<S, F, T, const INPUTS: usize> Object<S, F, T, INPUTS>
+impl<S, F, T, const PENDING: usize> Object<S, F, T, PENDING>
 where
     S: Scheduler,
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
@@ -33,15 +33,15 @@ where
         got: None,
         fail: Promise::<T>::fail,
         drop_message: Promise::<T>::drop_message,
-        message: offset_of!(Self, message),
-        pending: match INPUTS {
+        message_offset: offset_of!(Self, message),
+        pending_offset: match PENDING {
             0 => None,
             _ => Some(offset_of!(Self, pending)),
         },
         layout: Layout::new::<Self>(),
     };
 
-    /// Writes an object to this memory, but for what it waits for.
+    /// Writes an object to this memory, without its [`Pending`].
     ///
     /// # Safety
     ///
@@ -65,7 +65,7 @@ where
             },
             message: Message::new(None),
             closure: UnsafeCell::new(MaybeUninit::new(closure)),
-            pending: [const { MaybeUninit::uninit() }; INPUTS],
+            pending: [const { MaybeUninit::uninit() }; PENDING],
         };
         // SAFETY: the caller guarantees it.
         unsafe { memory.write(object) };
@@ -106,7 +106,7 @@ where
                 None => drop_cancelled(closure),
             };
             if let Err(panic) = &result {
-                task.as_ref().head.channel.note_panic(panic);
+                task.as_ref().head.channel.note_if_cancelled(panic);
             }
             (object.as_ref().message).with_mut(|message| *message = Some(result));
         }
@@ -153,7 +153,7 @@ where
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
     T: Send,
 {
-    /// Writes what the task waits for. Returns its place.
+    /// Writes the [`Pending`]. Returns a pointer to it.
     ///
     /// # Safety
     ///

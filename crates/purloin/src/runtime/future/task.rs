@@ -164,8 +164,8 @@ impl<S: Scheduler> Task<S> {
         }
     }
 
-    /// Runs a claimed closure whose ticket stays where it is, and sends its result. Then the caller counts as `count` among
-    /// the holders no more.
+    /// Runs a claimed closure whose ticket stays where it is, and sends its result. Then releases the `count` as which the
+    /// caller holds the channel.
     ///
     /// The closure runs as if it were in no finish, so its spawns go to the queue of theirs. On the
     /// stack they would have to end before the result is available, and they may wait for it. If the caller has the only
@@ -210,7 +210,7 @@ impl<S: Scheduler> Task<S> {
                 let _in_lineage = thread.enter_lineage(this.origin.lineage);
                 run();
             }
-            // This gets no reference to the object, which may be gone before it returns.
+            // This holds no reference to the object, which may be freed before it returns.
             let end = || {
                 let waiters = task.as_ref().end_closure(thread);
                 // Before the wakers, which may run for long: the ticket waits until the channel is released.
@@ -218,7 +218,7 @@ impl<S: Scheduler> Task<S> {
                 thread.wake(waiters);
             };
             match is_sole {
-                // Nothing is after the task, and nobody else drops the result.
+                // No task begins after this one, and no other thread drops the result.
                 true => end(),
                 // Wakers and the destructor of the result may leave tasks on the stack.
                 false => in_frame_of_its_own(thread, null(), CancelFlag::NONE, end),
