@@ -241,7 +241,7 @@ impl<T> Future for HandleFuture<T> {
             return Poll::Pending;
         }
         let handle = handle.take().expect("it was there");
-        Poll::Ready(handle.into_result())
+        Poll::Ready(handle.get())
     }
 }
 

@@ -227,14 +227,6 @@ impl<T> Handle<T> {
         }
     }
 
-    /// Returns the result of a task that has ended.
-    pub(crate) fn into_result(self) -> T {
-        match self.0 {
-            Inner::Promised(promise) => promise.take(),
-            inner => Handle(inner).get(),
-        }
-    }
-
     /// Returns whether the task has ended.
     pub fn is_done(&self) -> bool {
         match &self.0 {

@@ -141,17 +141,17 @@ pub(crate) struct Functions {
     /// Gives up the handle of a [detached](crate::runtime::detached_future) task. Takes the task back
     /// if no worker has begun it.
     pub(crate) abandon: unsafe fn(NonNull<Head>),
-    /// Returns whether this thread is a worker of the task's pool.
+    /// Implements [`TaskRef::is_local`].
     pub(crate) is_local: unsafe fn(NonNull<Head>, &Getter) -> bool,
-    /// Runs the task, if no worker has begun it and this thread is a worker of its pool.
+    /// Implements [`TaskRef::run`].
     pub(crate) run: unsafe fn(NonNull<Head>, &Getter),
-    /// Calls an idle worker for the task, if no worker has begun it.
+    /// Implements [`TaskRef::call_worker`].
     pub(crate) call_worker: unsafe fn(NonNull<Head>),
     /// Waits until the task has ended.
     pub(crate) wait: unsafe fn(NonNull<Head>, &Getter, Wait),
-    /// Begins a task whose inputs have ended.
+    /// Implements [`TaskRef::begin`].
     pub(crate) begin: unsafe fn(NonNull<Head>, Begin),
-    /// Tells a measuring worker that a thread gets the result.
+    /// Implements [`TaskRef::call_got`], if a measuring worker wants that.
     pub(crate) got: Option<unsafe fn(NonNull<Head>)>,
     /// Replaces the result by a panic, unless the task itself has panicked. Only the claimant calls this, before the
     /// end.

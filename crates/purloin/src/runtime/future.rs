@@ -127,7 +127,7 @@ where
             false => push_ticket(thread, object.cast()),
             true => Task::run_at_once(object.cast(), thread),
         }
-        Object::promise(object)
+        Object::handle(object)
     }
 }
 
@@ -155,7 +155,7 @@ where
     // SAFETY: the memory is new, and the object is written once.
     let handle = unsafe {
         Object::write(object, finish, origin, closure);
-        Object::promise(object)
+        Object::handle(object)
     };
     // SAFETY: `'scope` outlives the finish, which waits for the ticket.
     let ticket = unsafe { QueuedTicket::new(object.cast()) };
@@ -197,7 +197,7 @@ where
         let pending = Object::set_inputs(object, inputs);
         // A spawn drops its handle here, before the task can begin. So its ticket drops the result, and its panic reaches
         // the finish.
-        let handle = Some(Object::promise(object)).filter(|_| !is_spawn);
+        let handle = Some(Object::handle(object)).filter(|_| !is_spawn);
         Pending::count_inputs(pending);
         handle
     }
@@ -300,7 +300,7 @@ where
     // SAFETY: the memory is new, and the object is written once.
     let handle = unsafe {
         Object::write(object, null(), origin, closure);
-        Object::promise(object)
+        Object::handle(object)
     };
     inject(pool, object.cast());
     handle

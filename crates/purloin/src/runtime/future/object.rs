@@ -76,7 +76,7 @@ where
     /// # Safety
     ///
     /// The object was written, and this is called once.
-    pub(super) unsafe fn promise(object: NonNull<Self>) -> Handle<T> {
+    pub(super) unsafe fn handle(object: NonNull<Self>) -> Handle<T> {
         // SAFETY: the handle is one of the two holders, so the object lives until it goes.
         Handle::promised(unsafe { Promise::new(object.cast()) })
     }
