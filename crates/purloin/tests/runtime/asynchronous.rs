@@ -144,7 +144,8 @@ fn a_panic_reaches_the_future() {
 
 #[test]
 fn the_panic_of_a_dropped_call_reaches_the_next_wait() {
-    let pool = pool(1);
+    // Without spare workers, a call of `run` waits until the only worker has ended the call before it.
+    let pool = Pool::builder().workers(1).spare_workers(0).build().unwrap();
     // The future is dropped after the end.
     let future = pool.run_async(|_| -> u32 { panic!("after") });
     pool.run(|_| ());
