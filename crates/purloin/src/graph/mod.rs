@@ -66,7 +66,7 @@ pub(crate) enum Begin {
     HasEnded,
 }
 
-/// What a task with inputs waits for, in the memory of the task.
+/// The state of a task with inputs, in the object of the task.
 pub(crate) struct Pending {
     /// The task. It lives as long as something is missing.
     task: NonNull<Head>,
@@ -85,7 +85,7 @@ pub(crate) struct Pending {
 unsafe impl Sync for Pending {}
 
 impl Pending {
-    /// Returns what this task waits for. The caller [counts](Self::count_inputs) the inputs.
+    /// Returns the state of a task with these inputs. The caller [counts](Self::count_inputs) the inputs.
     pub(crate) fn new(task: NonNull<Head>, inputs: Inputs) -> Pending {
         Pending {
             task,
@@ -166,7 +166,7 @@ impl Pending {
 /// A look at the inputs of a pending task, the newest first. Until it is dropped, the task does not
 /// begin on another thread, and the scope does not end.
 pub(crate) struct Look {
-    /// What the task waits for, which lives while the look is counted. None once the look has ended.
+    /// Lives while the look is counted. None once the look has ended.
     pending: Option<NonNull<Pending>>,
     /// Number of inputs that were not looked at: the oldest ones.
     unseen: usize,

@@ -103,7 +103,7 @@ impl Place {
     }
 }
 
-/// Who gets a result.
+/// The thread that gets a result.
 #[derive(Clone, Copy)]
 pub(crate) struct Getter<'a> {
     /// The worker that this thread is, if the caller knows it. (By reference: the caller has just stored it field by field,
@@ -197,7 +197,7 @@ impl TaskRef {
         self.head().channel.is_done()
     }
 
-    /// Returns what the task waits for before it begins. If it was made without inputs, there is nothing.
+    /// Returns the state of the inputs, if the task was made with any.
     pub(crate) fn pending(&self) -> Option<&Pending> {
         let offset = self.functions().pending_offset?;
         // SAFETY: it lies at this place in the object, for which the pointer is valid.

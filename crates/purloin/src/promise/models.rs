@@ -1,5 +1,8 @@
 //! Loom models of a future's channel.
 
+use std::alloc::Layout;
+use std::mem::offset_of;
+use std::ptr::{NonNull, null};
 use std::sync::atomic::{AtomicBool, AtomicUsize as Count, Ordering::Relaxed};
 use std::task::{Wake, Waker};
 
@@ -7,7 +10,8 @@ use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
 
-use super::oneshot::{EXTRA_HOLDER, JOB, Oneshot, Waiters, WaitingWorker};
+use super::{EXTRA_HOLDER, Functions, Head, JOB, Message, Oneshot, Promise, SharedTask};
+use super::{Waiters, WaitingWorker};
 use crate::runtime::State;
 use crate::sleep::Sleep;
 use crate::sync::yield_now;
@@ -43,7 +47,7 @@ impl Model {
         }
     }
 
-    fn check(future: fn(&Model)) {
+    fn check(future: fn(&Arc<Model>)) {
         loom::model(move || {
             let model = Arc::new(Model::new());
             let ticket = {
@@ -195,7 +199,7 @@ fn a_future_that_is_got_is_run_once() {
 
 #[test]
 fn a_future_that_is_dropped_is_run_by_its_ticket() {
-    Model::check(Model::let_go);
+    Model::check(|model| model.let_go());
 }
 
 #[test]
@@ -267,12 +271,7 @@ fn a_thread_outside_is_woken_once_if_it_waits() {
 /// Two threads that share the handle watch, and one of them gives up, as a future that is dropped does.
 #[test]
 fn each_watcher_is_woken_or_sees_the_end() {
-    loom::model(|| {
-        let model = Arc::new(Model::new());
-        let ticket = {
-            let model = model.clone();
-            thread::spawn(move || model.use_ticket())
-        };
+    Model::check(|model| {
         let other = {
             let model = model.clone();
             thread::spawn(move || {
@@ -281,16 +280,15 @@ fn each_watcher_is_woken_or_sees_the_end() {
                 (told, waits)
             })
         };
-        let (told, waits) = watch(&model);
+        let (told, waits) = watch(model);
         if waits {
             await_wakeups(&told, 1);
         }
+        let (other, waited) = other.join().unwrap();
+        assert!(other.0.load(Relaxed) <= usize::from(waited));
         while !model.channel.is_done() {
             yield_now();
         }
-        ticket.join().unwrap();
-        let (other, waited) = other.join().unwrap();
-        assert!(other.0.load(Relaxed) <= usize::from(waited));
         model.take();
         model.let_go();
     });
@@ -387,5 +385,109 @@ fn a_task_that_is_taken_back_does_not_run() {
             waiters.watchers.wake();
         }
         assert_eq!(usize::from(waits), told.0.load(Relaxed));
+    });
+}
+
+/// A task whose result counts how often it is dropped.
+#[repr(C)]
+struct Shared {
+    head: Head,
+    message: Message<Dropped>,
+    drops: std::sync::Arc<Count>,
+    frees: Count,
+}
+
+// SAFETY: the message is used as the page of the channel says.
+unsafe impl Sync for Shared {}
+// SAFETY: as above.
+unsafe impl Send for Shared {}
+
+struct Dropped(std::sync::Arc<Count>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Relaxed);
+    }
+}
+
+const FUNCTIONS: &Functions = &Functions {
+    pop: |_, _, _| false,
+    // SAFETY: the model keeps the task until its end.
+    let_go: |task| unsafe { task.cast::<Shared>().as_ref() }.leave(),
+    abandon: |_| unreachable!(),
+    is_local: |_, _| false,
+    run: |_, _| (),
+    call_worker: |_| (),
+    wait: |_, _, _| unreachable!(),
+    begin: |_, _| unreachable!(),
+    got: None,
+    fail: |_, _| unreachable!(),
+    drop_message: Promise::<Dropped>::drop_message,
+    message_offset: offset_of!(Shared, message),
+    pending_offset: None,
+    layout: Layout::new::<Shared>(),
+};
+
+impl Shared {
+    /// Releases the channel for the handle or for the ticket, as a future does.
+    fn leave(&self) {
+        if self.head.channel.release_unless_last(1) {
+            // SAFETY: this is the last holder.
+            let panic = unsafe { Promise::<Dropped>::drop_message(NonNull::from(self).cast()) };
+            assert!(panic.is_none());
+            if self.head.channel.release(1) {
+                self.frees.fetch_add(1, Relaxed);
+            }
+        }
+    }
+}
+
+/// Two threads share the handle. Each looks at the result if it is there, and gives up its share, while the ticket
+/// runs the task and leaves.
+#[test]
+fn a_shared_result_is_dropped_once() {
+    loom::model(|| {
+        let drops = std::sync::Arc::<Count>::default();
+        let task = Arc::new(Shared {
+            head: Head::new(Oneshot::new(false), FUNCTIONS, null()),
+            message: Message::new(None),
+            drops: drops.clone(),
+            frees: Count::new(0),
+        });
+        // SAFETY: this is the handle, and the result has this type.
+        let promise: Promise<Dropped> = unsafe { Promise::new(NonNull::from(&*task).cast()) };
+        let handle = promise.share();
+        let get = |handle: SharedTask, drops: &Count| {
+            if handle.is_done() {
+                handle.head().channel.note_fetched();
+                // SAFETY: the task has ended, and this thread shares the handle.
+                unsafe { handle.message::<Dropped>() }.with(|message| {
+                    // SAFETY: as above.
+                    assert!(unsafe { &*message }.is_some());
+                });
+                assert_eq!(drops.load(Relaxed), 0);
+            }
+        };
+        let sharer = {
+            let (handle, drops) = (handle.clone(), drops.clone());
+            thread::spawn(move || get(handle, &drops))
+        };
+        let ticket = {
+            let task = task.clone();
+            thread::spawn(move || {
+                assert!(task.head.channel.claim(TICKET));
+                let result = Ok(Dropped(task.drops.clone()));
+                // SAFETY: until the end, only the claimant uses the message.
+                task.message
+                    .with_mut(|message| unsafe { *message = Some(result) });
+                task.head.channel.end();
+                task.leave();
+            })
+        };
+        get(handle, &drops);
+        sharer.join().unwrap();
+        ticket.join().unwrap();
+        assert_eq!(drops.load(Relaxed), 1);
+        assert_eq!(task.frees.load(Relaxed), 1);
     });
 }

@@ -22,6 +22,7 @@ mod finish;
 mod folds;
 mod futures;
 mod handlers;
+mod hook;
 mod in_place;
 mod leapfrog;
 mod loops;

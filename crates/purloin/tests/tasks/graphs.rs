@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 use std::future::IntoFuture;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::mpsc::channel;
@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{self, busy, rounds};
-use purloin::{Cancelled, Pool, ReturnBarrier, Scheduler, Serial, SharedHandle, Worker};
+use purloin::{Pool, ReturnBarrier, Scheduler, Serial, SharedHandle, Worker};
 
 /// Number of tasks on which one task depends.
 const MANY: usize = if cfg!(miri) { 5 } else { 500 };
@@ -25,8 +25,6 @@ common::under_two_schedulers! {
     a_task_that_many_threads_get_begins_after_its_inputs,
     a_task_begins_after_inputs_of_other_scopes,
     a_task_begins_after_inputs_that_it_does_not_get,
-    a_shared_result_that_was_got_goes_with_its_last_handle,
-    the_panic_of_a_spawn_after_others_reaches_the_finish,
 }
 
 // The body waits for a thread outside, and the channel scheduler has no spare workers.
@@ -481,56 +479,4 @@ fn the_serial_elision_keeps_the_order() {
             .get()
     });
     assert_eq!(seen, 5);
-}
-
-/// The program may wait for what the destructor does.
-fn a_shared_result_that_was_got_goes_with_its_last_handle(pool: Pool<impl Scheduler>) {
-    struct Goes<'a>(&'a AtomicUsize);
-
-    impl Drop for Goes<'_> {
-        fn drop(&mut self) {
-            self.0.fetch_add(1, SeqCst);
-        }
-    }
-
-    for _ in 0..rounds(50) {
-        let gone = AtomicUsize::new(0);
-        pool.run(|mut w| {
-            w.finish(|scope| {
-                let result = scope.shared_future(|_| Goes(&gone));
-                let after = scope.after([&result]).shared_future(|_| Goes(&gone));
-                let clone = after.clone();
-                after.get();
-                result.get();
-                drop(after);
-                assert_eq!(gone.load(SeqCst), 0);
-                drop(clone);
-                assert_eq!(gone.load(SeqCst), 1);
-                drop(result);
-                assert_eq!(gone.load(SeqCst), 2);
-            });
-        });
-        assert_eq!(gone.load(SeqCst), 2);
-    }
-}
-
-/// Nobody waits for such a task, whenever its input ends. `Cancelled` is a panic like any other where no scope is
-/// cancelled.
-fn the_panic_of_a_spawn_after_others_reaches_the_finish(pool: Pool<impl Scheduler>) {
-    let fail: [fn(); 2] = [
-        || resume_unwind(Box::new("the task")),
-        || resume_unwind(Box::new(Cancelled)),
-    ];
-    for (round, is_held) in (0..rounds(200)).zip([false, true].into_iter().cycle()) {
-        let fail = fail[round / 2 % 2];
-        let may_end = AtomicBool::new(!is_held);
-        let outcome = catch_unwind(AssertUnwindSafe(|| {
-            pool.finish(|scope| {
-                let input = scope.shared_future(|_| common::wait_for(&may_end));
-                scope.after([&input]).spawn(move |_| fail());
-                may_end.store(true, SeqCst);
-            })
-        }));
-        assert!(outcome.is_err(), "round {round}");
-    }
 }

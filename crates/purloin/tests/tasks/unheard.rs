@@ -41,6 +41,8 @@ fn expect<R>(result: Result<R, Panic>, message: &'static str) {
 common::under_two_schedulers! {
     for workers in common::workers([1, 2, 4]), Pool::builder().workers(workers);
     panics_of_detached_tasks_reach_the_finish,
+    the_panic_of_a_spawn_after_others_reaches_the_finish,
+    the_last_handle_drops_a_shared_result_that_was_got,
     a_panic_that_is_fetched_surfaces_once,
     an_unfetched_panic_reaches_the_run_around_the_drop,
     destructors_of_unfetched_results_panic_as_their_tasks,
@@ -342,5 +344,57 @@ fn destructors_of_unwanted_calls_panic_as_spawned_jobs(pool: Pool<impl Scheduler
         common::eventually("the closure panics", || {
             catch(|| pool.wait()).is_err_and(|panic| panic.is::<&str>())
         });
+    }
+}
+
+/// The program may wait for what the destructor does.
+fn the_last_handle_drops_a_shared_result_that_was_got(pool: Pool<impl Scheduler>) {
+    struct Goes<'a>(&'a AtomicUsize);
+
+    impl Drop for Goes<'_> {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, SeqCst);
+        }
+    }
+
+    for _ in 0..rounds(50) {
+        let gone = AtomicUsize::new(0);
+        pool.run(|mut w| {
+            w.finish(|scope| {
+                let result = scope.shared_future(|_| Goes(&gone));
+                let after = scope.after([&result]).shared_future(|_| Goes(&gone));
+                let clone = after.clone();
+                after.get();
+                result.get();
+                drop(after);
+                assert_eq!(gone.load(SeqCst), 0);
+                drop(clone);
+                assert_eq!(gone.load(SeqCst), 1);
+                drop(result);
+                assert_eq!(gone.load(SeqCst), 2);
+            });
+        });
+        assert_eq!(gone.load(SeqCst), 2);
+    }
+}
+
+/// Nobody waits for such a task, whenever its input ends. `Cancelled` is a panic like any other where no scope is
+/// cancelled.
+fn the_panic_of_a_spawn_after_others_reaches_the_finish(pool: Pool<impl Scheduler>) {
+    let fail: [fn(); 2] = [
+        || resume_unwind(Box::new("the task")),
+        || resume_unwind(Box::new(Cancelled)),
+    ];
+    for (round, is_held) in (0..rounds(200)).zip([false, true].into_iter().cycle()) {
+        let fail = fail[round / 2 % 2];
+        let may_end = AtomicBool::new(!is_held);
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            pool.finish(|scope| {
+                let input = scope.shared_future(|_| common::wait_for(&may_end));
+                scope.after([&input]).spawn(move |_| fail());
+                may_end.store(true, SeqCst);
+            })
+        }));
+        assert!(outcome.is_err(), "round {round}");
     }
 }
