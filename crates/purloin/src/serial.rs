@@ -8,7 +8,7 @@ use crate::cancel::{CancelFlag, CancelState};
 use crate::handle::Handle;
 use crate::implement;
 use crate::loops::{self, IntoIterations};
-use crate::pool::enter_scope;
+use crate::pool::in_scope;
 use crate::scope::{Scope, Spawner};
 use crate::sync::plain::OnceLock;
 use crate::unwind::{FirstPanic, Panic, catch, discard, drop_cancelled, raise};
@@ -35,8 +35,7 @@ impl Finish {
     /// Runs a task in the scope of the finish. Returns its result or its panic.
     #[inline(always)]
     fn run<R>(&self, task: impl FnOnce() -> R) -> Result<R, Panic> {
-        let _in_scope = enter_scope(self.flag());
-        catch(task)
+        in_scope(self.flag(), task)
     }
 
     #[cold]
@@ -85,9 +84,7 @@ impl Worker for Serial {
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, Serial>) -> R,
     {
         let scope: Scope<'_, 'env, Serial> = Scope::new(Finish::default());
-        let in_scope = enter_scope(scope.finish().flag());
-        let result = catch(|| body(&scope));
-        drop(in_scope);
+        let result = in_scope(scope.finish().flag(), || body(&scope));
         let of_a_task = scope.finish().panic.get().and_then(|first| first.take());
         match (result, of_a_task) {
             (Ok(result), None) => result,

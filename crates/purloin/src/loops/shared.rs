@@ -27,7 +27,7 @@ use std::panic::resume_unwind;
 use super::split::{Loop, run_block};
 use super::{Iterations, Pace};
 use crate::cancel::CancelFlag;
-use crate::pool::{Me, SpareParts, enter_scope};
+use crate::pool::{Me, SpareParts};
 use crate::runtime::{Token, finish};
 use crate::scheduler::Scheduler;
 use crate::scope::Scope;
@@ -94,7 +94,7 @@ impl<A, N, F, C> Parts<A, N, F, C> {
         A: Send,
     {
         let part = self.shared.begin_part();
-        let in_scope = enter_scope(self.scope);
+        let in_scope = thread.enter_scope(self.scope, thread.stack().top().addr());
         let mut spares = SpareParts::default();
         let mut pace = Pace::start();
         let mut sum = None;

@@ -46,11 +46,11 @@ pub use shared::Shared;
 use shared::{NEXT_POOL, NO_POOL};
 pub use threads::WorkerStart;
 pub(crate) use worker::current::{
-    current_call, current_of_default, current_scope, enter_scope, is_worker, keep_orphan, measured,
+    current_call, current_of_default, current_scope, in_scope, is_worker, keep_orphan, measured,
 };
 pub use worker::idle::Search;
 pub(crate) use worker::lineage::Lineage;
-pub(crate) use worker::me::SpareParts;
+pub(crate) use worker::me::{InScope, SpareParts};
 pub use worker::row::Row;
 pub use worker::{Me, Remote};
 

@@ -47,7 +47,7 @@ use super::token::Token;
 use crate::cancel::Cancelled;
 use crate::cancel::{CancelFlag, CancelState};
 use crate::handle::Handle;
-use crate::pool::{Injected, Job, Lineage, Me, Shared, enter_scope};
+use crate::pool::{Injected, Job, Lineage, Me, Shared, in_scope};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::scope::Scope;
 use crate::sleep::Waiter;
@@ -101,9 +101,7 @@ where
     let result = pool.as_outside_call(|lineage| {
         let owner = Waiter::Outside(thread::current());
         let scope: Scope<'_, 'env, S> = Scope::new(Finish::new(pool, owner, lineage));
-        let in_scope = enter_scope(scope.finish().flag());
-        let result = catch(|| body(&scope));
-        drop(in_scope);
+        let result = in_scope(scope.finish().flag(), || body(&scope));
         if let Some(queue) = scope.finish().queue.get() {
             queue.await_end_outside(pool);
         }
@@ -247,7 +245,7 @@ impl<S: Scheduler> Finish<S> {
 
     /// Removes the newest spawns that thieves have ended, and returns whether that has made room.
     /// Stolen spawns keep their slots until their owner reclaims them. It does so only in the body of a
-    /// finish, where no token has a top above them.
+    /// finish, where few tokens have a top above them and become stale.
     #[cold]
     fn makes_room(&self, thread: Me<'_, S>) -> bool {
         let frame = thread.core().frame.get();

@@ -12,7 +12,7 @@ use super::finish::Finish;
 use super::slot::Slot;
 use super::stack::SLOT;
 use crate::cancel::CancelFlag;
-use crate::pool::Me;
+use crate::pool::{InScope, Me};
 use crate::scheduler::{Scheduler, TaskPool};
 
 /// Bytes of thread stack for each slot of the task stack. A join that waits for its first closure keeps
@@ -41,8 +41,8 @@ pub(crate) struct Frame<S: Scheduler> {
     finish: *const Finish<S>,
     /// The flag of the scope to which the code in the frame belongs. The scope waits for the frame.
     pub(super) scope: CancelFlag,
-    /// Whether the frame is the body of the finish. While a body is innermost, no token is newer
-    /// than its frame. In a task, the token of a join's second closure is newer.
+    /// Whether the frame is the body of the finish. While a body is innermost, only the token of a loop without a
+    /// token is newer than its frame. In a task, the token of a join's second closure is newer.
     pub(super) is_body: bool,
     /// The top of the stack when the frame began.
     pub(super) base: *mut Slot<S>,
@@ -111,6 +111,12 @@ impl<'w, S: Scheduler> Me<'w, S> {
         self.core().suspended.set(outer);
     }
 
+    /// Returns whether this worker runs a frame, whose end waits for the tasks that its code leaves behind. A thread of the
+    /// program that is a worker runs code outside of all frames, and so does a panic handler.
+    pub(super) fn has_frame(self) -> bool {
+        !self.core().frame.get().base.is_null()
+    }
+
     /// Returns whether this worker runs nothing nested.
     pub(crate) fn is_outermost(self) -> bool {
         self.core().suspended.get() == 0
@@ -155,7 +161,7 @@ impl<'w, S: Scheduler> Me<'w, S> {
         FrameGuard {
             me: self,
             outer: self.core().frame.replace(frame),
-            outer_scope: self.enter_scope(frame.scope, frame.base.addr()),
+            _in_scope: self.enter_scope(frame.scope, frame.base.addr()),
         }
     }
 
@@ -208,12 +214,11 @@ impl<'w, S: Scheduler> Me<'w, S> {
 pub(super) struct FrameGuard<'w, S: Scheduler> {
     me: Me<'w, S>,
     outer: Frame<S>,
-    outer_scope: CancelFlag,
+    _in_scope: InScope<'w, S>,
 }
 
 impl<S: Scheduler> Drop for FrameGuard<'_, S> {
     fn drop(&mut self) {
-        self.me.leave_scope(self.outer_scope);
         self.me.core().frame.set(self.outer);
     }
 }

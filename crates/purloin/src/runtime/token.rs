@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 
 use super::finish::{self, Finish};
-use super::future;
+use super::future::{self, Kind};
 use super::join::{call, in_registers, join_in_registers};
 use super::return_barrier::ReturnBarrier;
 use super::slot::Slot;
@@ -152,7 +152,10 @@ impl<'w, S: Scheduler> Worker for Token<'w, S> {
         F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'static,
         T: Send + 'static,
     {
-        future::future(self.thread, self.top, std::ptr::null(), f)
+        match self.thread.has_frame() {
+            true => future::future(self.thread, self.top, std::ptr::null(), f),
+            false => future::detached_future(self.thread.pool(), Kind::Detached, f),
+        }
     }
 
     fn get<T: Send>(&mut self, future: Handle<T>) -> T {

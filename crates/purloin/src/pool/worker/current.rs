@@ -14,10 +14,10 @@ use super::{Me, Remote};
 use crate::cancel::CancelFlag;
 use crate::cancel::Cancelled;
 use crate::pool::NO_POOL;
-use crate::runtime::ReturnBarrier;
+use crate::runtime::{ReturnBarrier, call_in};
 use crate::scheduler::{Point, Protocol, Scheduler};
 use crate::stats::Count;
-use crate::unwind::{Panic, discard};
+use crate::unwind::{Panic, catch, discard};
 
 /// The worker that runs on a thread, if there is one.
 struct Current {
@@ -195,11 +195,9 @@ pub(crate) trait Host {
     /// See [`Me::keep_orphan`].
     fn keep_orphan(&self, panic: Panic);
 
-    /// Enters a scope, and returns the scope around it.
-    fn enter_scope(&self, scope: CancelFlag) -> CancelFlag;
-
-    /// Leaves a scope that the worker has [entered](Self::enter_scope), whose result was `outer`.
-    fn leave_scope(&self, outer: CancelFlag);
+    /// Calls `f` in a scope and in a frame of its own, whose tasks end before this returns the panic of `f`. Called on
+    /// the worker's own thread.
+    fn in_scope(&self, scope: CancelFlag, f: &mut dyn FnMut()) -> Result<(), Panic>;
 
     /// Returns the flag of the innermost scope around the code that the worker runs.
     fn scope(&self) -> CancelFlag;
@@ -237,13 +235,8 @@ impl<S: Scheduler> Host for Remote<S> {
         me(self).keep_orphan(panic);
     }
 
-    fn enter_scope(&self, scope: CancelFlag) -> CancelFlag {
-        let base = self.stack().top().addr();
-        me(self).enter_scope(scope, base)
-    }
-
-    fn leave_scope(&self, outer: CancelFlag) {
-        me(self).leave_scope(outer);
+    fn in_scope(&self, scope: CancelFlag, f: &mut dyn FnMut()) -> Result<(), Panic> {
+        call_in(me(self), scope, |_| f())
     }
 
     fn scope(&self) -> CancelFlag {
@@ -286,26 +279,24 @@ pub(crate) fn current_scope() -> CancelFlag {
     }
 }
 
-/// Enters a scope, until the guard is dropped. Guards are dropped in the reverse order.
-pub(crate) fn enter_scope(scope: CancelFlag) -> InScope {
-    let outer = match host() {
-        Some(host) => host.enter_scope(scope),
-        None => SCOPE.with(|innermost| innermost.replace(scope)),
-    };
-    InScope(outer)
-}
-
-/// A guard for the time while a thread is in a scope. It has the scope around it.
-#[must_use]
-pub(crate) struct InScope(CancelFlag);
-
-impl Drop for InScope {
-    fn drop(&mut self) {
-        match host() {
-            Some(host) => host.leave_scope(self.0),
-            None => SCOPE.with(|innermost| innermost.set(self.0)),
+/// Calls `f` in a scope, and returns its result or its panic. The futures that `f` makes end before that.
+#[inline(always)]
+pub(crate) fn in_scope<R>(scope: CancelFlag, f: impl FnOnce() -> R) -> Result<R, Panic> {
+    match host() {
+        Some(host) => in_scope_on(host, scope, f),
+        None => {
+            let outer = SCOPE.with(|innermost| innermost.replace(scope));
+            let result = catch(f);
+            SCOPE.with(|innermost| innermost.set(outer));
+            result
         }
     }
+}
+
+fn in_scope_on<R>(host: &dyn Host, scope: CancelFlag, f: impl FnOnce() -> R) -> Result<R, Panic> {
+    let (mut f, mut result) = (Some(f), None);
+    host.in_scope(scope, &mut || result = f.take().map(|f| f()))?;
+    Ok(result.expect("the host has called the function"))
 }
 
 /// Returns whether this thread is a worker.

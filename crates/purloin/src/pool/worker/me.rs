@@ -83,6 +83,22 @@ pub(crate) struct Core<S: Scheduler> {
     pub(crate) tiny_awaited: Cell<TinyTasks>,
 }
 
+/// A guard for the time while a worker is in a scope.
+#[must_use]
+pub(crate) struct InScope<'w, S: Scheduler> {
+    me: Me<'w, S>,
+    /// The scope around it.
+    outer: CancelFlag,
+}
+
+impl<S: Scheduler> Drop for InScope<'_, S> {
+    #[inline]
+    fn drop(&mut self) {
+        let me = self.me;
+        me.remote.scopes.leave(&me.core().scope, self.outer);
+    }
+}
+
 /// The addresses between which the newest [spare parts](Me::spawn_spare_part) of a loop lie on the stack.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct SpareParts {
@@ -182,16 +198,11 @@ impl<'w, S: Scheduler> Me<'w, S> {
         self.core().scope.flag()
     }
 
-    /// Enters a scope where the task stack ends at the address `base`. Returns the scope around it.
+    /// Enters a scope where the task stack ends at the address `base`, until the guard is dropped.
     #[inline]
-    pub(crate) fn enter_scope(self, flag: CancelFlag, base: usize) -> CancelFlag {
-        self.remote.scopes.enter(&self.core().scope, flag, base)
-    }
-
-    /// Leaves the innermost scope. `outer` is the result of its `enter_scope`.
-    #[inline]
-    pub(crate) fn leave_scope(self, outer: CancelFlag) {
-        self.remote.scopes.leave(&self.core().scope, outer);
+    pub(crate) fn enter_scope(self, flag: CancelFlag, base: usize) -> InScope<'w, S> {
+        let outer = self.remote.scopes.enter(&self.core().scope, flag, base);
+        InScope { me: self, outer }
     }
 
     pub(crate) fn timer(self) -> &'w Timer {
