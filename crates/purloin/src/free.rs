@@ -1,12 +1,14 @@
 //! Joins, finishes and futures for code that has no token, and where a parallel iterator runs.
 
+use std::panic::resume_unwind;
+
 use crate::handle::Handle;
 use crate::loops::IntoIterations;
 use crate::par::{Here, IntoParallel, Runner};
 use crate::pool::{Me, Pool, Remote, current_of_default, global_or_default};
 use crate::runtime::{self, ReturnBarrier, Token, in_registers};
 use crate::scope::Scope;
-use crate::unwind::raise;
+use crate::unwind::{Panic, catch, discard, raise};
 use crate::worker::{SendTask, Worker};
 
 /// Runs two closures, possibly in parallel, and returns both results. For code that cannot pass a
@@ -56,7 +58,7 @@ where
         true => join_in_registers(a, b, outside),
         false => match current_of_default() {
             Some(thread) => join_on(thread, a, b),
-            None => from_outside(a, b, outside(), join_here),
+            None => from_outside((a, b), outside(), |(a, b)| join_here(a, b)),
         },
     }
 }
@@ -77,7 +79,7 @@ where
 {
     match current_of_default() {
         Some(thread) => join_on(thread, a, b),
-        None => from_outside(a, b, outside(), move |a, b| {
+        None => from_outside((a, b), outside(), move |(a, b)| {
             join_in_registers(a, b, outside)
         }),
     }
@@ -117,7 +119,7 @@ where
 {
     match current_of_default() {
         Some(thread) => join_context_on(thread, thread.remote(), a, b),
-        None => from_outside(a, b, outside(), join_context_here),
+        None => from_outside((a, b), outside(), |(a, b)| join_context_here(a, b)),
     }
 }
 
@@ -156,50 +158,42 @@ fn expect_current<'w>() -> Me<'w, ReturnBarrier> {
     current_of_default().expect("a call to a pool runs on a worker")
 }
 
-/// Calls `f` with these closures on a worker of `pool`.
+/// Calls `call` with these closures on a worker of `pool`.
 ///
 /// The closures are moved to a box in the caller, and no function gets them by value. Otherwise the path of a
 /// join on a worker would keep them in memory, too: see `in_registers` in `runtime/join.rs`. The calling thread
 /// frees the box: see [`Job::in_frame`](crate::pool::Job::in_frame).
 #[inline(always)]
-fn from_outside<A, B, R>(a: A, b: B, pool: &Pool, f: impl Fn(A, B) -> R + Sync) -> R
-where
-    A: Send,
-    B: Send,
-    R: Send,
-{
-    from_outside_in_box(Box::new(Some((a, b))), pool, f)
+fn from_outside<F: Send, R: Send>(closures: F, pool: &Pool, call: impl Fn(F) -> R + Sync) -> R {
+    from_outside_in_box(Box::new(Some(closures)), pool, call)
 }
 
-/// Every join of a program compiles this function once more, so it does as little as it can.
+/// Every join and every loop of a program compiles this function once more, so it does as little as it can.
 #[cold]
 #[inline(never)]
 #[expect(
     clippy::boxed_local,
     reason = "closures that are passed by value lie in memory on every path of the caller"
 )]
-fn from_outside_in_box<A, B, R>(
-    mut closures: Box<Option<(A, B)>>,
+fn from_outside_in_box<F: Send, R: Send>(
+    mut closures: Box<Option<F>>,
     pool: &Pool,
-    f: impl Fn(A, B) -> R + Sync,
-) -> R
-where
-    A: Send,
-    B: Send,
-    R: Send,
-{
+    call: impl Fn(F) -> R + Sync,
+) -> R {
     let mut result = None;
-    run_outside(pool, &mut || {
-        result = closures.take().map(|(a, b)| f(a, b));
-    });
+    if let Err(panic) = run_outside(pool, &mut || result = closures.take().map(&call)) {
+        // The panic of a task whose result is never fetched. The destructor of the result may panic, too.
+        discard(result);
+        resume_unwind(panic);
+    }
     result.expect("the worker has run the call")
 }
 
-/// Calls `f` on a worker of `pool`.
+/// Calls `f` on a worker of `pool`, and returns its panic.
 #[cold]
 #[inline(never)]
-fn run_outside(pool: &Pool, f: &mut (dyn FnMut() + Send)) {
-    pool.run(|_| f());
+fn run_outside(pool: &Pool, f: &mut (dyn FnMut() + Send)) -> Result<(), Panic> {
+    catch(|| pool.run(|_| f()))
 }
 
 /// Runs `body`, and waits until all tasks that it spawns have ended. For code that has no token;
@@ -343,11 +337,15 @@ pub fn with_token<R>(f: impl FnOnce(Option<Token<'_>>) -> R) -> R {
 impl Runner for Here {
     type Token<'t> = Token<'t>;
 
-    #[inline]
+    /// Runs in the innermost frame, as a join without a token does. So futures that the bodies leave behind end
+    /// before the scope around the loop does.
+    ///
+    /// Inlined, so that a short loop becomes part of the code around it: see [`run_loop`](crate::loops::run_loop).
+    #[inline(always)]
     fn on_worker<R: Send>(self, run: impl for<'t> FnOnce(Token<'t>) -> R + Send) -> R {
-        with_token(|token| match token {
-            Some(token) => run(token),
-            None => global_or_default().run(run),
-        })
+        match current_of_default() {
+            Some(thread) => run(Token::at_top(thread)),
+            None => from_outside(run, global_or_default(), |run| Here.on_worker(run)),
+        }
     }
 }

@@ -21,13 +21,13 @@ pub(super) struct Pace {
     /// When this block began; 0 in a first block that reads no clock.
     start: u64,
     /// Number of iterations of this part that have run. The part begins at a multiple of
-    /// [`ALIGNMENT`].
+    /// [`ALIGNMENT`], unless it is short.
     position: u64,
 }
 
 impl Pace {
     /// Starts the first block of a loop or part of unknown speed. Its strips are single iterations, after each of which
-    /// the worker looks for thieves. So it need not be short, and a loop that is not longer reads no clock for it.
+    /// the worker looks for thieves. So it need not be short, and a part that is not longer reads no clock for it.
     pub(super) fn start() -> Pace {
         Pace {
             block: ALIGNMENT,
@@ -36,6 +36,12 @@ impl Pace {
             start: 0,
             position: 0,
         }
+    }
+
+    /// Returns whether a loop of this length ends within its first block.
+    #[inline]
+    pub(super) fn is_short(len: usize) -> bool {
+        len as u64 <= ALIGNMENT
     }
 
     /// Shortens a number of iterations, so that they end at a multiple of [`ALIGNMENT`].

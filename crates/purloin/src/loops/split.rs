@@ -82,9 +82,15 @@ impl<N, F, C> Loop<N, F, C> {
 }
 
 /// Implements [`Worker::run_loop`].
+///
+/// Runs the iterations of a short loop itself, and looks for thieves before each of them that is not the last one. It is
+/// inlined, so that the body of such a loop becomes part of the code around the loop, as that of a plain `for`
+/// does. A loop within the body of another loop then costs no more than a tree of joins. [`run_block`] has the body,
+/// too. So the code of small bodies stands twice in a program; the compiler does not inline large ones.
+#[inline(always)]
 pub(crate) fn run_loop<W, I, A, N, F, C>(
-    w: W::Token<'_>,
-    iterations: I,
+    mut w: W::Token<'_>,
+    mut rest: I,
     init: N,
     step: F,
     combine: C,
@@ -98,7 +104,27 @@ where
     A: Send,
 {
     let shared = Loop::new(init, step, combine);
-    run::<W, I, A, N, F, C>(w, shared.init(), iterations, &shared, Pace::start())
+    let mut sum = (shared.init)();
+    loop {
+        // Counted anew each time: that is less code than a counter beside the iterations.
+        let len = rest.remaining();
+        if len == 0 {
+            // See the page on panics.
+            drop(rest);
+            return sum;
+        }
+        if !Pace::is_short(len) || (len > 1 && w.split_hint(len) > 0) {
+            return run::<W, I, A, N, F, C>(w, sum, rest, &shared, Pace::start());
+        }
+        match rest.fold_strip(1, sum, |sum, item| w.lend(|w| (shared.step)(w, sum, item))) {
+            ControlFlow::Continue(so_far) => sum = so_far,
+            ControlFlow::Break(result) => {
+                // See the page on panics.
+                drop(rest);
+                return result;
+            }
+        }
+    }
 }
 
 /// Runs a part of a loop: adds the iterations `rest` to `sum`. A step that breaks ends the part.

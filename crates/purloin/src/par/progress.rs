@@ -107,7 +107,7 @@ impl<I: Iterations> Iterations for CountedIterations<'_, I> {
     const IS_EXACT: bool = I::IS_EXACT;
     const IS_ORDERED: bool = I::IS_ORDERED;
 
-    /// A loop calls this once for each block.
+    /// A loop calls this once for each block, and a short loop for each item.
     #[inline]
     fn remaining(&self) -> usize {
         self.count.flush();

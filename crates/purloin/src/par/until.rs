@@ -46,8 +46,8 @@ impl<C: Chain> Chain for Until<C> {
 
 /// Iterations that end with an error once the token is cancelled.
 ///
-/// [`remaining`](Iterations::remaining), which the loop calls once for each block, looks whether the token is cancelled,
-/// and also at the clock. A strip only looks whether anybody has seen that.
+/// [`remaining`](Iterations::remaining), which the loop calls once for each block, and a short loop for each item, looks
+/// whether the token is cancelled, and also at the clock. A strip only looks whether anybody has seen that.
 pub struct UntilIterations<'c, I> {
     iterations: I,
     cancel: &'c Cancel,

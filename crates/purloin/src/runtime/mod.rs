@@ -41,10 +41,13 @@
 //!   the first one inside. Lifetimes forbid this, unless a wrapper makes the first token `Send` and
 //!   checks the thread at each use.
 //!
+//! A loop without a token makes its token where it begins, and its bodies may spawn.
+//!
 //! So a join compares the top in its token with the top in memory
 //! ([`TaskStack::is_top`](stack::TaskStack::is_top)). A stale token takes the slow path, which
 //! pushes at the top in memory. A token whose top lies *above* the top in memory does the same;
-//! a stale token that pops a future can leave one behind, and so can a get without a token.
+//! a stale token that pops a future can leave one behind. So can a get without a token, and a spawn or a future
+//! of the scope around a loop, which may reclaim the slots of tasks that have ended.
 //!
 //! The owner pops only tickets of the innermost frame
 //! ([`Me::oldest_poppable`](crate::pool::Me::oldest_poppable)).

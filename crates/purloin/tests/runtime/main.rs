@@ -25,6 +25,7 @@ mod handlers;
 mod hook;
 mod in_place;
 mod leapfrog;
+mod left_behind;
 mod loops;
 mod options;
 mod outside;
