@@ -65,6 +65,7 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     /// On a pool, this neither runs the task nor waits for it, so the calling code may hold a lock that
     /// the task takes. Each waiting task takes memory. The [serial elision](crate::Serial) runs the task
     /// at once.
+    #[inline(always)]
     pub fn spawn<F>(&'scope self, task: F)
     where
         F: for<'t> FnOnce(S::Token<'t>) + SendTask + 'scope,

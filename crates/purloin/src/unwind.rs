@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 
 use crate::cancel::{CancelFlag, Cancelled};
 use crate::pool::{current_call, current_scope};
-use crate::sync::plain::{Mutex, lock};
+use crate::sync::plain::{AtomicBool, Mutex, Ordering, lock};
 
 /// The payload of a panic on its way from a thief to the owner of the task.
 pub(crate) type Panic = Box<dyn Any + Send>;
@@ -85,23 +85,31 @@ pub(crate) fn raise(panic: Panic) -> ! {
 
 /// The first of several panics.
 #[derive(Default)]
-pub(crate) struct FirstPanic(Mutex<Option<Panic>>);
+pub(crate) struct FirstPanic {
+    /// Whether there was one: without a panic, [`take`](Self::take) costs one load.
+    has_come: AtomicBool,
+    first: Mutex<Option<Panic>>,
+}
 
 impl FirstPanic {
     /// Keeps the panic if it is the first, and drops it otherwise.
     pub(crate) fn keep(&self, panic: Panic) {
-        let mut first = lock(&self.0);
+        let mut first = lock(&self.first);
         let second = match *first {
             Some(_) => Some(panic),
             None => first.replace(panic),
         };
+        // Relaxed: the caller of `take` waits for all tasks, or has the panic from this thread.
+        self.has_come.store(true, Ordering::Relaxed);
         drop(first);
         discard(second);
     }
 
     pub(crate) fn take(&self) -> Option<Panic> {
-        let mut first = lock(&self.0);
-        first.take()
+        match self.has_come.load(Ordering::Relaxed) {
+            true => lock(&self.first).take(),
+            false => None,
+        }
     }
 }
 

@@ -26,9 +26,8 @@ use std::panic::resume_unwind;
 
 use super::split::{Loop, run_block};
 use super::{Iterations, Pace};
-use crate::cancel::CancelFlag;
 use crate::pool::{Me, SpareParts};
-use crate::runtime::{Token, finish};
+use crate::runtime::{Token, finish_in};
 use crate::scheduler::Scheduler;
 use crate::scope::Scope;
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
@@ -38,8 +37,6 @@ use crate::worker::Worker;
 /// The state of a loop that its parts share.
 struct Parts<A, N, F, C> {
     shared: Loop<N, F, C>,
-    /// The scope around the loop, to which the bodies belong. The finish of the parts has another one.
-    scope: CancelFlag,
     /// The number of free parts. Relaxed: it orders no other memory, and each read-modify-write sees the one before it.
     free: AtomicUsize,
     /// The sum of parts that have ended.
@@ -64,11 +61,12 @@ where
 {
     let parts = Parts {
         shared: Loop::new(init, step, combine),
-        scope: thread.scope(),
         free: AtomicUsize::new(1),
         sum: Mutex::new(None),
     };
-    let ran = catch(|| finish(thread, |scope| parts.run(thread, scope, iterations)));
+    // The bodies belong to the scope around the loop.
+    let around = thread.scope();
+    let ran = catch(|| finish_in(thread, around, |scope| parts.run(thread, scope, iterations)));
     let sum = lock(&parts.sum).take();
     if let Err(panic) = ran {
         // Its destructor may panic, too.
@@ -94,7 +92,6 @@ impl<A, N, F, C> Parts<A, N, F, C> {
         A: Send,
     {
         let part = self.shared.begin_part();
-        let in_scope = thread.enter_scope(self.scope, thread.stack().top().addr());
         let mut spares = SpareParts::default();
         let mut pace = Pace::start();
         let mut sum = None;
@@ -160,7 +157,6 @@ impl<A, N, F, C> Parts<A, N, F, C> {
         if let Some(sum) = sum {
             self.add(sum);
         }
-        drop(in_scope);
         part.end();
     }
 

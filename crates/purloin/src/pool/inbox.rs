@@ -51,13 +51,13 @@ impl<'f, S: Scheduler> Job<'f, S> {
         Job(Code::InFrame { run, data })
     }
 
-    /// Runs the job on the thread of `worker`.
+    /// Runs the job on the thread of `worker`, outside of the frames of the code that the worker has suspended.
     pub(crate) fn run(self, worker: Me<'_, S>) {
-        match self.0 {
+        worker.outside_of_frames(|| match self.0 {
             Code::Boxed(f) => f(worker),
             // SAFETY: `in_frame` says so, and `self` is consumed.
             Code::InFrame { run, data } => unsafe { run(data, worker) },
-        }
+        });
     }
 }
 

@@ -47,10 +47,11 @@ use shared::{NEXT_POOL, NO_POOL};
 pub use threads::WorkerStart;
 pub(crate) use worker::current::{
     current_call, current_of_default, current_scope, in_scope, is_worker, keep_orphan, measured,
+    of_pool,
 };
 pub use worker::idle::Search;
 pub(crate) use worker::lineage::Lineage;
-pub(crate) use worker::me::{InScope, SpareParts};
+pub(crate) use worker::me::SpareParts;
 pub use worker::row::Row;
 pub use worker::{Me, Remote};
 

@@ -216,10 +216,10 @@ impl<S: Scheduler> Shared<S> {
     }
 
     /// Returns the worker of this pool that runs on this thread, if there is one.
+    #[inline]
     pub(crate) fn current(&self) -> Option<Me<'_, S>> {
-        let (pool, index) = current::current()?;
-        // SAFETY: this thread runs the worker.
-        (pool == self.id).then(|| unsafe { Me::new(&self.worker_threads[index]) })
+        // SAFETY: the pool with this number is this one.
+        unsafe { current::of_pool(self.id) }
     }
 
     /// Returns how many of a loop's `rest` iterations one thief gets, if this many thieves ask.
@@ -277,15 +277,6 @@ impl<S: Scheduler> Shared<S> {
     /// Returns the spare workers whose threads have been started.
     pub(crate) fn started_spares(&self) -> &[Remote<S>] {
         &self.started()[self.workers..]
-    }
-
-    /// Returns the worker that runs on this thread, if it belongs to the pool with this number.
-    /// Otherwise `pool` may dangle.
-    pub(crate) fn worker_of<'p>(pool: *const Self, id: u64) -> Option<Me<'p, S>> {
-        let (own, index) = current::current()?;
-        // SAFETY: this thread runs a worker of the pool with this number, and a worker's thread
-        // keeps its pool alive. The caller passes the pool with that number.
-        (own == id).then(|| unsafe { Me::new(&(&(*pool).worker_threads)[index]) })
     }
 
     /// Lets [`Self::find`] find the pool.

@@ -38,9 +38,11 @@
 //! Source: X10's finish and async, as in Return barrier, section 2.3.
 
 use std::panic::resume_unwind;
+use std::ptr::null;
 use std::sync::Arc;
 
 use super::finish_queue::Queue;
+use super::frame::Frame;
 use super::future;
 use super::slot::{Header, Slot, fits};
 use super::token::Token;
@@ -51,9 +53,9 @@ use crate::pool::{Injected, Job, Lineage, Me, Shared, in_scope};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::scope::Scope;
 use crate::sleep::Waiter;
-use crate::sync::plain::{Mutex, OnceLock, lock};
+use crate::sync::plain::OnceLock;
 use crate::sync::thread;
-use crate::unwind::{Panic, catch, discard, raise};
+use crate::unwind::{FirstPanic, Panic, catch, discard, raise};
 
 /// The state of a finish, in its [`Scope`].
 pub struct Finish<S: Scheduler> {
@@ -61,9 +63,11 @@ pub struct Finish<S: Scheduler> {
     owner: Waiter,
     lineage: Lineage,
     /// The first panic of a task, or of a future whose result is never fetched.
-    panic: Mutex<Option<Panic>>,
+    panic: FirstPanic,
     /// Whether tasks that have not begun are dropped.
     is_cancelled: CancelState,
+    /// The scope of the tasks, if it is not the scope of this finish.
+    scope: CancelFlag,
     /// The queue of tasks that could not go to a task stack. It is made for the first of them.
     queue: OnceLock<Arc<Queue<S>>>,
 }
@@ -77,17 +81,31 @@ pub(crate) fn finish<'env, S: Scheduler, F, R>(thread: Me<'_, S>, body: F) -> R
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, S>) -> R,
 {
+    finish_in(thread, CancelFlag::NONE, body)
+}
+
+/// Runs a finish whose body and tasks belong to the scope `around` it, or to the scope of the finish if that is none.
+pub(crate) fn finish_in<'env, S: Scheduler, F, R>(
+    thread: Me<'_, S>,
+    around: CancelFlag,
+    body: F,
+) -> R
+where
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, S>) -> R,
+{
     let owner = Waiter::Worker(thread.index());
-    let scope = Scope::new(Finish::new(thread.pool(), owner, thread.lineage()));
+    let finish = Finish::new(thread.pool(), owner, thread.lineage(), around);
+    let scope = Scope::new(finish);
     let stack = thread.stack();
     let (base, spawn_top) = (stack.top(), stack.spawn_top());
-    let frame = thread.enter_body(scope.finish());
-    let result = catch(|| body(&scope));
-    end_above(thread, base, spawn_top);
-    if let Some(queue) = scope.finish().queue.get() {
-        queue.await_end(thread);
-    }
-    drop(frame);
+    let result = thread.in_body(scope.finish(), || {
+        let result = catch(|| body(&scope));
+        end_above(thread, base, spawn_top);
+        if let Some(queue) = scope.finish().queue.get() {
+            queue.await_end(thread);
+        }
+        result
+    });
     let result = scope.finish().conclude(result);
     result.unwrap_or_else(|panic| resume_unwind(panic))
 }
@@ -100,12 +118,16 @@ where
 {
     let result = pool.as_outside_call(|lineage| {
         let owner = Waiter::Outside(thread::current());
-        let scope: Scope<'_, 'env, S> = Scope::new(Finish::new(pool, owner, lineage));
-        let result = in_scope(scope.finish().flag(), || body(&scope));
-        if let Some(queue) = scope.finish().queue.get() {
-            queue.await_end_outside(pool);
-        }
-        scope.finish().conclude(result)
+        let finish = Finish::new(pool, owner, lineage, CancelFlag::NONE);
+        let scope: Scope<'_, 'env, S> = Scope::new(finish);
+        let result = in_scope(scope.finish().flag(), || {
+            let result = catch(|| body(&scope));
+            if let Some(queue) = scope.finish().queue.get() {
+                queue.await_end_outside(pool);
+            }
+            result
+        });
+        scope.finish().conclude(result.and_then(|result| result))
     });
     result.unwrap_or_else(|panic| raise(panic))
 }
@@ -166,20 +188,21 @@ struct Spawned<S: Scheduler, F> {
 }
 
 impl<S: Scheduler> Finish<S> {
-    fn new(pool: &Shared<S>, owner: Waiter, lineage: Lineage) -> Self {
+    fn new(pool: &Shared<S>, owner: Waiter, lineage: Lineage, scope: CancelFlag) -> Self {
         Finish {
             pool,
             owner,
             lineage,
-            panic: Mutex::new(None),
+            panic: FirstPanic::default(),
             is_cancelled: CancelState::new(),
+            scope,
             queue: OnceLock::new(),
         }
     }
 
     /// Returns the outcome of the finish after all of its tasks, from the outcome of its body.
     fn conclude<R>(&self, body: thread::Result<R>) -> thread::Result<R> {
-        let Some(of_a_task) = lock(&self.panic).take() else {
+        let Some(of_a_task) = self.panic.take() else {
             return body;
         };
         match body {
@@ -196,13 +219,18 @@ impl<S: Scheduler> Finish<S> {
     }
 
     /// Implements [`Scope::spawn`].
+    ///
+    /// Inlined, so that the captures of the task go to the slot one by one, as the program has them. If a function
+    /// got the task by value, it would copy the captures in words of 16 bytes, just after they were
+    /// stored in words of 8, and wait for those stores.
+    #[inline(always)]
     pub(super) fn spawn<'scope, F>(&'scope self, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
-        match self.pool().current() {
-            Some(thread) if self.may_push(thread) => self.push::<false, F>(thread, task),
-            _ => self.enqueue::<false, F>(task),
+        match self.worker_to_push() {
+            Some(thread) => self.push::<false, F>(thread, task),
+            None => self.enqueue::<false, F>(Box::new(task)),
         }
     }
 
@@ -212,11 +240,9 @@ impl<S: Scheduler> Finish<S> {
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
-        match self.pool().current() {
-            Some(thread) if !calls && self.may_push(thread) => {
-                self.push::<true, F>(thread, ticket);
-            }
-            _ => self.enqueue::<true, F>(ticket),
+        match self.worker_to_push() {
+            Some(thread) if !calls => self.push::<true, F>(thread, ticket),
+            _ => self.enqueue::<true, F>(Box::new(ticket)),
         }
     }
 
@@ -225,9 +251,12 @@ impl<S: Scheduler> Finish<S> {
         &self.is_cancelled
     }
 
-    /// Returns the flag of the finish's scope.
+    /// Returns the flag of the scope to which the tasks belong.
     pub(super) fn flag(&self) -> CancelFlag {
-        CancelFlag::of(&self.is_cancelled)
+        match self.scope == CancelFlag::NONE {
+            true => CancelFlag::of(&self.is_cancelled),
+            false => self.scope,
+        }
     }
 
     /// Returns whether tasks that have not begun are dropped.
@@ -236,19 +265,27 @@ impl<S: Scheduler> Finish<S> {
         self.is_cancelled.is_set()
     }
 
-    /// Returns whether a spawn on this worker goes to its stack.
-    fn may_push(&self, thread: Me<'_, S>) -> bool {
-        thread.is_innermost(self)
-            && thread.may_suspend()
-            && (!is_half_full(thread) || self.makes_room(thread))
+    /// Returns the worker of this thread if a spawn goes to its stack.
+    #[inline(never)]
+    fn worker_to_push(&self) -> Option<Me<'_, S>> {
+        let thread = self.pool().current()?;
+        self.frame_to_push(thread).map(|_| thread)
+    }
+
+    /// Returns the innermost frame if a spawn on this worker goes to its stack.
+    #[inline(always)]
+    fn frame_to_push<'w>(&self, thread: Me<'w, S>) -> Option<&'w Frame<S>> {
+        let frame = thread.innermost_of(self)?;
+        let has_room =
+            thread.may_suspend(frame) && (!is_half_full(thread) || self.makes_room(thread, frame));
+        has_room.then_some(frame)
     }
 
     /// Removes the newest spawns that thieves have ended, and returns whether that has made room.
     /// Stolen spawns keep their slots until their owner reclaims them. It does so only in the body of a
     /// finish, where few tokens have a top above them and become stale.
     #[cold]
-    fn makes_room(&self, thread: Me<'_, S>) -> bool {
-        let frame = thread.core().frame.get();
+    fn makes_room(&self, thread: Me<'_, S>, frame: &Frame<S>) -> bool {
         if frame.is_body {
             let has_ended = |slot: &Slot<S>| slot.header().outcome().is_done();
             end_above_while(thread, frame.base, frame.spawn_top, has_ended);
@@ -258,6 +295,7 @@ impl<S: Scheduler> Finish<S> {
         !is_half_full(thread)
     }
 
+    #[inline(always)]
     fn push<const IS_TICKET: bool, F>(&self, thread: Me<'_, S>, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send,
@@ -274,9 +312,7 @@ impl<S: Scheduler> Finish<S> {
                 (*slot).write(run_boxed::<S, IS_TICKET, F>, Spawned { finish, task });
             }
         }
-        thread.tasks.push(slot);
-        thread.extend_frame();
-        thread.offer_spawn();
+        thread.push_spawn(slot);
     }
 
     /// Runs a task of this finish, and then all of its spawns.
@@ -286,22 +322,24 @@ impl<S: Scheduler> Finish<S> {
     {
         let stack = thread.stack();
         let (base, spawn_top) = (stack.top(), stack.spawn_top());
-        self.run::<IS_TICKET, F>(thread, task);
-        end_above(thread, base, spawn_top);
+        thread.in_task(null(), self.flag(), || {
+            self.run::<IS_TICKET, F>(thread, task);
+            end_above(thread, base, spawn_top);
+        });
     }
 
     /// Runs a task of this finish, and leaves its spawns on the stack. Drops the task if the scope
     /// is cancelled.
+    #[inline(always)]
     fn run<const IS_TICKET: bool, F>(&self, thread: Me<'_, S>, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>),
     {
-        let frame = thread.enter_in(self, self.flag());
-        let result = match !IS_TICKET && self.is_cancelled() {
+        let is_dropped = !IS_TICKET && self.is_cancelled();
+        let result = thread.in_task(self, self.flag(), || match is_dropped {
             false => catch(|| task(Token::at_top(thread))),
             true => catch(|| drop(task)),
-        };
-        drop(frame);
+        });
         if let Err(panic) = result {
             self.keep_panic(panic);
         }
@@ -316,13 +354,7 @@ impl<S: Scheduler> Finish<S> {
         if panic.is::<Cancelled>() && self.is_cancelled() {
             return;
         }
-        let mut first = lock(&self.panic);
-        if first.is_none() {
-            *first = Some(panic);
-        } else {
-            drop(first);
-            discard(panic);
-        }
+        self.panic.keep(panic);
     }
 
     /// Returns the lineage of the worker that opened the finish.
@@ -342,17 +374,16 @@ impl<S: Scheduler> Finish<S> {
         F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        match self.pool().current() {
-            Some(thread) if self.may_push(thread) => {
-                let frame = thread.core().frame.get();
-                let newest = match frame.is_body {
-                    true => frame.base,
-                    false => thread.stack().top(),
-                };
-                future::future(thread, newest, self, closure)
-            }
-            _ => future::queued_future(self, closure),
+        if let Some(thread) = self.pool().current()
+            && let Some(frame) = self.frame_to_push(thread)
+        {
+            let newest = match frame.is_body {
+                true => frame.base,
+                false => thread.stack().top(),
+            };
+            return future::future(thread, newest, self, closure);
         }
+        future::queued_future(self, closure)
     }
 
     /// Keeps the finish from ending until [`Self::release`]. Called while the finish cannot end.
@@ -419,13 +450,14 @@ impl<S: Scheduler> Finish<S> {
 
     /// Adds a task to the finish's queue.
     #[cold]
-    pub(super) fn enqueue<'scope, const IS_TICKET: bool, F>(&'scope self, task: F)
+    #[inline(never)]
+    pub(super) fn enqueue<'scope, const IS_TICKET: bool, F>(&'scope self, task: Box<F>)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
         self.check_process();
         let task: Job<'scope, S> = Job::boxed(move |thread| {
-            self.run_all::<IS_TICKET, F>(thread, task);
+            self.run_all::<IS_TICKET, F>(thread, *task);
         });
         // SAFETY: only the lifetime changes. The task runs before the finish ends, because the finish
         // waits until its queue has no task left.

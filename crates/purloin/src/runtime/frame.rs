@@ -6,13 +6,14 @@
 //!
 //! A **ticket** is the task of a future, see [`super::future`].
 
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
+use std::ptr::{null, null_mut};
 
 use super::finish::Finish;
 use super::slot::Slot;
 use super::stack::SLOT;
 use crate::cancel::CancelFlag;
-use crate::pool::{InScope, Me};
+use crate::pool::Me;
 use crate::scheduler::{Scheduler, TaskPool};
 
 /// Bytes of thread stack for each slot of the task stack. A join that waits for its first closure keeps
@@ -36,11 +37,10 @@ pub(crate) const fn task_bytes(stack_size: usize) -> usize {
     }
 }
 
-/// A piece of the task stack, which ends before the tasks below it go on.
+/// A piece of the task stack, which ends before the tasks below it go on. It lies in the frame of the function that has
+/// begun it, and [`Core`](crate::pool::worker::Core) points at the innermost one: to begin and to end one copies nothing.
 pub(crate) struct Frame<S: Scheduler> {
     finish: *const Finish<S>,
-    /// The flag of the scope to which the code in the frame belongs. The scope waits for the frame.
-    pub(super) scope: CancelFlag,
     /// Whether the frame is the body of the finish. While a body is innermost, only the token of a loop without a
     /// token is newer than its frame. In a task, the token of a join's second closure is newer.
     pub(super) is_body: bool,
@@ -49,32 +49,9 @@ pub(crate) struct Frame<S: Scheduler> {
     /// [`TaskStack::spawn_top`](super::TaskStack::spawn_top) when the frame began.
     pub(super) spawn_top: *mut Slot<S>,
     /// The top after the frame's last spawn.
-    top: *mut Slot<S>,
+    top: Cell<*mut Slot<S>>,
     /// The number of suspended tasks when the body of the finish began.
     suspended: usize,
-}
-
-// Derived implementations would demand that `S` be `Clone` and `Copy`.
-impl<S: Scheduler> Clone for Frame<S> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<S: Scheduler> Copy for Frame<S> {}
-
-impl<S: Scheduler> Frame<S> {
-    /// Returns the frame of a worker that runs nothing.
-    pub(crate) fn outermost() -> Self {
-        Frame {
-            finish: std::ptr::null(),
-            scope: CancelFlag::default(),
-            is_body: false,
-            base: std::ptr::null_mut(),
-            spawn_top: std::ptr::null_mut(),
-            top: std::ptr::null_mut(),
-            suspended: 0,
-        }
-    }
 }
 
 /// Returns how many suspended tasks one finish may cause, on a worker whose thread has a stack of this many
@@ -84,10 +61,19 @@ pub(crate) fn max_suspended(stack_size: usize) -> usize {
 }
 
 impl<'w, S: Scheduler> Me<'w, S> {
-    /// Returns whether spawns of the innermost finish may go to the stack. If not, the workers
+    /// Returns the innermost frame, or `None` if no end of a frame waits for the tasks that this worker's code leaves
+    /// behind. A thread of the program that is a worker runs code outside of all frames, and so does a panic handler.
+    #[inline(always)]
+    pub(super) fn frame(self) -> Option<&'w Frame<S>> {
+        // SAFETY: `in_frame` has set the pointer, and resets it before the frame is gone. No caller keeps the
+        // reference beyond the frame.
+        unsafe { self.core().frame.get().as_ref() }
+    }
+
+    /// Returns whether spawns of this frame's finish may go to the stack. If not, the workers
     /// that wait for them would suspend more and more tasks.
-    pub(super) fn may_suspend(self) -> bool {
-        self.core().suspended.get() - self.core().frame.get().suspended < self.core().max_suspended
+    pub(super) fn may_suspend(self, frame: &Frame<S>) -> bool {
+        self.core().suspended.get() - frame.suspended < self.core().max_suspended
     }
 
     /// Returns whether this worker may leapfrog while it waits. [`Self::may_suspend`] does not
@@ -111,80 +97,84 @@ impl<'w, S: Scheduler> Me<'w, S> {
         self.core().suspended.set(outer);
     }
 
-    /// Returns whether this worker runs a frame, whose end waits for the tasks that its code leaves behind. A thread of the
-    /// program that is a worker runs code outside of all frames, and so does a panic handler.
-    pub(super) fn has_frame(self) -> bool {
-        !self.core().frame.get().base.is_null()
-    }
-
     /// Returns whether this worker runs nothing nested.
     pub(crate) fn is_outermost(self) -> bool {
         self.core().suspended.get() == 0
     }
 
-    /// Begins the frame of a task in the scope with this flag, which lasts until the guard is
-    /// dropped. `finish` may be null.
-    pub(super) fn enter_in(self, finish: *const Finish<S>, scope: CancelFlag) -> FrameGuard<'w, S> {
-        self.enter_frame(Frame {
+    /// Calls `f` outside of all frames. `f` must not unwind.
+    pub(crate) fn outside_of_frames(self, f: impl FnOnce()) {
+        let suspended = self.core().frame.replace(null());
+        f();
+        self.core().frame.set(suspended);
+    }
+
+    /// Calls `f` in the frame of a task in the scope with this flag. `finish` may be null.
+    #[inline(always)]
+    pub(super) fn in_task<R>(
+        self,
+        finish: *const Finish<S>,
+        scope: CancelFlag,
+        f: impl FnOnce() -> R,
+    ) -> R {
+        let suspended = self.frame().map_or(0, |outer| outer.suspended);
+        self.in_frame(finish, scope, false, suspended, f)
+    }
+
+    /// Calls `f` in the frame of a finish's body.
+    #[inline(always)]
+    pub(super) fn in_body<R>(self, finish: &Finish<S>, f: impl FnOnce() -> R) -> R {
+        let suspended = self.core().suspended.get();
+        self.in_frame(finish, finish.flag(), true, suspended, f)
+    }
+
+    #[inline(always)]
+    fn in_frame<R>(
+        self,
+        finish: *const Finish<S>,
+        scope: CancelFlag,
+        is_body: bool,
+        suspended: usize,
+        f: impl FnOnce() -> R,
+    ) -> R {
+        let base = self.stack().top();
+        let frame = Frame {
             finish,
-            scope,
-            ..self.frame_at_top()
-        })
-    }
-
-    /// Begins the frame of a finish's body, which lasts until the guard is dropped.
-    pub(super) fn enter_body(self, finish: &Finish<S>) -> FrameGuard<'w, S> {
-        self.enter_frame(Frame {
-            finish,
-            scope: finish.flag(),
-            is_body: true,
-            suspended: self.core().suspended.get(),
-            ..self.frame_at_top()
-        })
-    }
-
-    /// Returns the frame of a task that belongs to no finish and begins now, in the current scope.
-    fn frame_at_top(self) -> Frame<S> {
-        let stack = self.stack();
-        Frame {
-            finish: std::ptr::null(),
-            scope: self.scope(),
-            is_body: false,
-            base: stack.top(),
-            spawn_top: stack.spawn_top(),
-            top: stack.top(),
-            suspended: self.core().frame.get().suspended,
-        }
-    }
-
-    fn enter_frame(self, frame: Frame<S>) -> FrameGuard<'w, S> {
-        FrameGuard {
+            is_body,
+            base,
+            spawn_top: self.stack().spawn_top(),
+            top: Cell::new(base),
+            suspended,
+        };
+        let _innermost = Innermost {
             me: self,
-            outer: self.core().frame.replace(frame),
-            _in_scope: self.enter_scope(frame.scope, frame.base.addr()),
-        }
+            outer: self.core().frame.replace(&frame),
+            outer_scope: self.enter_scope(scope, base.addr()),
+        };
+        f()
     }
 
     /// Returns whether the innermost frame belongs to `finish`, and no first closure of a join is
-    /// running in it.
-    pub(super) fn is_innermost(self, finish: &Finish<S>) -> bool {
-        let frame = self.core().frame.get();
-        std::ptr::eq(frame.finish, finish) && frame.top == self.stack().top()
+    /// running in it. Then returns the frame.
+    pub(super) fn innermost_of(self, finish: &Finish<S>) -> Option<&'w Frame<S>> {
+        self.frame().filter(|frame| {
+            std::ptr::eq(frame.finish, finish) && frame.top.get() == self.stack().top()
+        })
     }
 
     /// Extends the innermost frame by a spawn that was just pushed.
     pub(super) fn extend_frame(self) {
-        let mut frame = self.core().frame.get();
-        frame.top = self.stack().top();
-        self.core().frame.set(frame);
+        if let Some(frame) = self.frame() {
+            frame.top.set(self.stack().top());
+        }
     }
 
     /// Moves the top of the innermost frame from `from` to `to`, if it was at `from`.
     pub(super) fn resize_frame(self, from: *mut Slot<S>, to: *mut Slot<S>) {
-        let mut frame = self.core().frame.get();
-        if frame.top == from {
-            frame.top = to;
-            self.core().frame.set(frame);
+        if let Some(frame) = self.frame()
+            && frame.top.get() == from
+        {
+            frame.top.set(to);
         }
     }
 
@@ -193,10 +183,10 @@ impl<'w, S: Scheduler> Me<'w, S> {
     /// A destructor that runs while the frame ends may join and spawn. Without this, the top of
     /// that join could equal the frame's old top, and the spawn would seem to belong to the frame.
     pub(super) fn lower_frame(self, slot: *mut Slot<S>) {
-        let mut frame = self.core().frame.get();
-        if frame.top > slot {
-            frame.top = slot;
-            self.core().frame.set(frame);
+        if let Some(frame) = self.frame()
+            && frame.top.get() > slot
+        {
+            frame.top.set(slot);
         }
     }
 
@@ -206,20 +196,30 @@ impl<'w, S: Scheduler> Me<'w, S> {
     /// know such a ticket. If it popped the ticket, the innermost frame would extend below its own
     /// base, and its end would not wait for the tasks that it pushes there.
     pub(super) fn oldest_poppable(self, top: *const Slot<S>) -> *const Slot<S> {
-        top.max(self.core().frame.get().base)
+        top.max(self.frame().map_or(null_mut(), |frame| frame.base))
     }
 }
 
-/// Restores the outer frame when it is dropped.
-pub(super) struct FrameGuard<'w, S: Scheduler> {
+/// A guard for the time while a frame is innermost.
+struct Innermost<'w, S: Scheduler> {
     me: Me<'w, S>,
-    outer: Frame<S>,
-    _in_scope: InScope<'w, S>,
+    outer: *const Frame<S>,
+    outer_scope: CancelFlag,
 }
 
-impl<S: Scheduler> Drop for FrameGuard<'_, S> {
+impl<S: Scheduler> Drop for Innermost<'_, S> {
+    #[inline(always)]
     fn drop(&mut self) {
-        self.me.core().frame.set(self.outer);
+        let me = self.me;
+        // A thief may still look for the scope of a task above the base.
+        debug_assert!(
+            self.outer_scope == me.scope()
+                || me
+                    .frame()
+                    .is_some_and(|frame| frame.base == me.stack().top())
+        );
+        me.core().frame.set(self.outer);
+        me.leave_scope(self.outer_scope);
     }
 }
 

@@ -65,7 +65,7 @@ use super::token::Token;
 use crate::cancel::CancelFlag;
 use crate::graph::{Begin, Inputs, Pending};
 use crate::handle::Handle;
-use crate::pool::{Injected, Job, Lineage, Me, Shared, block_until, keep_orphan};
+use crate::pool::{Injected, Job, Lineage, Me, Shared, block_until, keep_orphan, of_pool};
 use crate::promise::{self, EXTRA_HOLDER, Functions, Head, JOB, Message, Oneshot};
 use crate::promise::{Getter, Place, Promise, Wait, Waiters, WaitingWorker};
 use crate::scheduler::{Scheduler, TaskPool};
@@ -96,7 +96,7 @@ impl Kind {
 }
 
 /// Makes a future of `closure`, whose ticket goes to the top of the stack. If the stack is half full,
-/// the closure runs at once. The worker [has a frame](Me::has_frame).
+/// the closure runs at once. The worker runs in a [frame](Me::frame).
 ///
 /// Pops claimed tickets down to `token_top` first. A newer token would only become stale.
 pub(super) fn future<S, F, T>(
@@ -159,7 +159,7 @@ where
     };
     // SAFETY: `'scope` outlives the finish, which waits for the ticket.
     let ticket = unsafe { QueuedTicket::new(object.cast()) };
-    finish.enqueue::<true, _>(move |w: Token<'_, S>| ticket.run(w.thread()));
+    finish.enqueue::<true, _>(Box::new(move |w: Token<'_, S>| ticket.run(w.thread())));
     handle
 }
 
@@ -382,7 +382,7 @@ fn drop_apart<S: Scheduler, F, T>(
     in_frame_of_its_own(thread, null(), scope, || drop_cancelled(closure))
 }
 
-/// Calls `f` in a frame of its own, and then runs the tasks that it leaves on the stack. `f` must not unwind.
+/// Calls `f` in a frame of its own, and runs the tasks that it leaves on the stack. `f` must not unwind.
 #[inline]
 fn in_frame_of_its_own<S: Scheduler, R>(
     thread: Me<'_, S>,
@@ -392,11 +392,11 @@ fn in_frame_of_its_own<S: Scheduler, R>(
 ) -> R {
     let stack = thread.stack();
     let (base, spawn_top) = (stack.top(), stack.spawn_top());
-    let frame = thread.enter_in(finish, scope);
-    let result = f();
-    drop(frame);
-    end_above(thread, base, spawn_top);
-    result
+    thread.in_task(finish, scope, || {
+        let result = f();
+        end_above(thread, base, spawn_top);
+        result
+    })
 }
 
 /// # Safety

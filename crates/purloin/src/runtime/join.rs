@@ -8,6 +8,7 @@ use std::hint::black_box;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
+use std::ptr::null;
 
 use super::finish;
 use super::in_frame::InFrame;
@@ -233,9 +234,7 @@ where
                 return discard(Second::<S, B, R>::closure(&own));
             }
             // In a frame of its own, as on a thief: its spawns and tickets are not those of the code around the join.
-            let frame = thread.enter_in(std::ptr::null(), thread.scope());
-            own.run(thread);
-            drop(frame);
+            thread.in_task(null(), thread.scope(), || own.run(thread));
             Second::<S, B, R>::result(&own)
         } else {
             let result = Second::<S, B, R>::result(&*slot);
@@ -395,11 +394,11 @@ pub(crate) fn call_in<S: Scheduler, R>(
 ) -> thread::Result<R> {
     let stack = thread.stack();
     let (base, spawn_top) = (stack.top(), stack.spawn_top());
-    let frame = thread.enter_in(std::ptr::null(), scope);
-    let result = catch(|| f(Token::at_top(thread)));
-    finish::end_above(thread, base, spawn_top);
-    drop(frame);
-    result
+    thread.in_task(null(), scope, || {
+        let result = catch(|| f(Token::at_top(thread)));
+        finish::end_above(thread, base, spawn_top);
+        result
+    })
 }
 
 #[cfg(all(test, not(loom)))]

@@ -106,7 +106,7 @@ pub(crate) use frame::{Frame, Tickets, max_suspended, task_bytes};
 pub(crate) use future::{Kind, detached_future};
 
 pub(crate) use cancel_scopes::{Innermost, Scopes};
-pub(crate) use finish::{finish, finish_outside};
+pub(crate) use finish::{finish, finish_in, finish_outside};
 pub(crate) use in_frame::InFrame;
 pub(crate) use join::{call, call_in, in_registers};
 #[cfg(loom)]

@@ -101,6 +101,10 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
         let tasks = &me.tasks;
         match point {
             Point::Join => publish_and_yield(me, Publish::OnRequest),
+            // The slots up to the spawn are closed already, and no thief asks.
+            Point::Spawn { is_first: false }
+                if !tasks.is_open(me.stack().spawn_top().wrapping_sub(1))
+                    && !tasks.is_requested() => {}
             Point::Spawn { is_first: false } => publish_and_yield(me, Publish::Spawn),
             Point::Spawn { is_first: true } => publish_and_yield(me, Publish::FirstSpawn),
             Point::Loop => {

@@ -2,6 +2,8 @@
 //!
 //! For the thief that looks for a task, see [`super::public_tasks`]; for a blocked one, [`super::leapfrog`].
 
+use std::ptr::null;
+
 use super::finish;
 use super::slot::{Header, Slot};
 use crate::pool::{Me, Remote};
@@ -63,10 +65,10 @@ pub(crate) fn run<S: Scheduler>(thief: Me<'_, S>, stolen: Stolen<S>) {
     unsafe {
         let in_lineage = thief.enter_lineage(victim.lineage_of(stolen.slot));
         let scope = victim.scope_around(stolen.slot.addr());
-        let frame = thief.enter_in(std::ptr::null(), scope);
-        (*stolen.slot).run(thief);
-        thief.suspend(|| finish::end_above(thief, base, spawn_top));
-        drop(frame);
+        thief.in_task(null(), scope, || {
+            (*stolen.slot).run(thief);
+            thief.suspend(|| finish::end_above(thief, base, spawn_top));
+        });
         drop(in_lineage);
         if !core.keeps_ticket.take() {
             end(thief, stolen.slot, stolen.victim);
@@ -133,6 +135,14 @@ pub unsafe fn reclaim_or_wait<S: Scheduler>(owner: Me<'_, S>, slot: *mut Slot<S>
 }
 
 impl<S: Scheduler> Me<'_, S> {
+    /// Owner: pushes the spawn in `slot`, which is the top, and [offers](Self::offer_spawn) it.
+    #[inline(never)]
+    pub(super) fn push_spawn(self, slot: *mut Slot<S>) {
+        self.tasks.push(slot);
+        self.extend_frame();
+        self.offer_spawn();
+    }
+
     /// Owner: closes the slots up to the spawn or future that was just pushed, and offers it if a
     /// thief has asked.
     pub(super) fn offer_spawn(self) {

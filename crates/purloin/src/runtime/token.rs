@@ -152,9 +152,16 @@ impl<'w, S: Scheduler> Worker for Token<'w, S> {
         F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'static,
         T: Send + 'static,
     {
-        match self.thread.has_frame() {
-            true => future::future(self.thread, self.top, std::ptr::null(), f),
-            false => future::detached_future(self.thread.pool(), Kind::Detached, f),
+        match self.thread.frame() {
+            Some(_) => future::future(self.thread, self.top, std::ptr::null(), f),
+            // A forked process has no other worker.
+            None if self.thread.pool().current().is_none() => {
+                match call(self.thread, |mut w| w.future(f)) {
+                    Ok(handle) => handle,
+                    Err(panic) => resume_unwind(panic),
+                }
+            }
+            None => future::detached_future(self.thread.pool(), Kind::Detached, f),
         }
     }
 
@@ -232,6 +239,7 @@ impl<S: Scheduler> Spawner for S {
         unsafe { future::after(finish, inputs, is_spawn, f) }
     }
 
+    #[inline(always)]
     unsafe fn spawn<'scope, F>(finish: &'scope Finish<S>, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,

@@ -2,8 +2,8 @@
 //! workers, and scopes of other workers. The innermost scope waits for them, and they belong to it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
@@ -233,4 +233,101 @@ fn bodies_of_loops_without_a_token_spawn_into_the_scope_around_the_loop() {
             }
         }
     }
+}
+
+/// The handler runs on a worker that waits in a join, whose frames belong to other code.
+#[test]
+fn a_panic_handler_on_a_blocked_worker_may_make_futures() {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let in_handler = Arc::clone(&ran);
+    let builder = Pool::builder().workers(2).panic_handler(move |_| {
+        let ran = Arc::clone(&in_handler);
+        leave(move || _ = ran.fetch_add(1, SeqCst));
+    });
+    let pool = builder.build().unwrap();
+    for round in 1..=common::rounds(5) {
+        pool.run(|mut w| {
+            let begun = AtomicBool::new(false);
+            w.join(
+                |_| eventually("a thief has begun", || begun.load(SeqCst)),
+                |w| {
+                    begun.store(true, SeqCst);
+                    w.pool().spawn_broadcast(|_| panic!("in a broadcast"));
+                    thread::sleep(Duration::from_millis(20));
+                },
+            );
+            let dropped = Arc::new(());
+            let own = Arc::clone(&dropped);
+            w.join(|mut w| w.join(|_| (), move |_| drop(own)), |_| ());
+            assert_eq!(Arc::strong_count(&dropped), 1);
+        });
+        eventually("the futures run", || ran.load(SeqCst) == 2 * round);
+    }
+}
+
+/// Makes a future when it is dropped.
+struct LeavesFuture(Arc<AtomicUsize>);
+
+impl Drop for LeavesFuture {
+    fn drop(&mut self) {
+        let count = Arc::clone(&self.0);
+        leave(move || {
+            thread::sleep(Duration::from_millis(2));
+            count.fetch_add(1, SeqCst);
+        });
+    }
+}
+
+#[test]
+fn a_finish_waits_for_a_future_of_the_destructor_of_a_result() {
+    let pool = common::pool(2);
+    let count = Arc::new(AtomicUsize::new(0));
+    let task = || {
+        let result = LeavesFuture(Arc::clone(&count));
+        move || drop(purloin::future(move || result))
+    };
+    for round in 1..=common::rounds(20) {
+        pool.finish(|scope| {
+            let task = task();
+            scope.spawn(move |_| task());
+        });
+        assert_eq!(count.load(SeqCst), 2 * round - 1);
+        pool.run(|mut w| {
+            w.finish(|scope| {
+                let task = task();
+                scope.spawn(move |_| task());
+            });
+        });
+        assert_eq!(count.load(SeqCst), 2 * round);
+    }
+}
+
+/// As under every other worker, the task does not wait for what its code leaves behind.
+#[test]
+fn a_serial_spawn_waits_for_no_future() {
+    let lock = Arc::new(Mutex::new(()));
+    common::pool(2).run(|_| {
+        Serial.finish(|scope| {
+            let guard = lock.lock().unwrap();
+            let lock = Arc::clone(&lock);
+            scope.spawn(move |_| leave(move || drop(lock.lock().unwrap())));
+            drop(guard);
+        });
+    });
+}
+
+#[test]
+fn a_finish_of_another_pool_ends_its_tasks_before_the_futures_of_its_body() {
+    let outer = Pool::builder().workers(1).spare_workers(0).build().unwrap();
+    let inner = common::pool(1);
+    let got = Arc::new(AtomicUsize::new(0));
+    outer.run(|w| {
+        let outer = w.pool();
+        inner.finish(|scope| {
+            let future = scope.future(|_| outer.run(|_| 1));
+            let got = Arc::clone(&got);
+            leave(move || _ = got.fetch_add(future.get(), SeqCst));
+        });
+    });
+    assert_eq!(got.load(SeqCst), 1);
 }

@@ -23,7 +23,8 @@ use crate::unwind::{Panic, catch, discard};
 struct Current {
     /// The number of its pool.
     pool: Cell<u64>,
-    index: Cell<usize>,
+    /// The worker: a `Remote` of the pool's scheduler.
+    worker: Cell<*const ()>,
     /// The worker, if its pool has the default scheduler: for token-free calls.
     of_default: Cell<*const Remote<ReturnBarrier>>,
     /// The worker as another pool sees it.
@@ -35,7 +36,7 @@ struct Current {
 crate::sync::thread_local! {
     static CURRENT: Current = const { Current {
         pool: Cell::new(NO_POOL),
-        index: Cell::new(0),
+        worker: Cell::new(null()),
         of_default: Cell::new(null()),
         host: Cell::new(None),
         is_measured: Cell::new(false),
@@ -45,16 +46,16 @@ crate::sync::thread_local! {
 /// Implements [`crate::implement::measured`].
 pub(crate) fn measured<R>(f: impl FnOnce() -> R) -> R {
     struct Guard {
-        worker: (u64, usize, *const Remote<ReturnBarrier>),
+        worker: (u64, *const (), *const Remote<ReturnBarrier>),
         host: Option<&'static dyn Host>,
         was_measured: bool,
     }
     impl Drop for Guard {
         fn drop(&mut self) {
             CURRENT.with(|current| {
-                let (pool, index, of_default) = self.worker;
+                let (pool, worker, of_default) = self.worker;
                 current.pool.set(pool);
-                current.index.set(index);
+                current.worker.set(worker);
                 current.of_default.set(of_default);
                 current.host.set(self.host);
                 current.is_measured.set(self.was_measured);
@@ -64,7 +65,7 @@ pub(crate) fn measured<R>(f: impl FnOnce() -> R) -> R {
     let _guard = CURRENT.with(|current| Guard {
         worker: (
             current.pool.get(),
-            current.index.get(),
+            current.worker.get(),
             current.of_default.get(),
         ),
         host: current.host.get(),
@@ -107,7 +108,9 @@ pub(crate) fn enter<S: Scheduler>(worker: Me<'_, S>) -> impl Drop + use<S> {
     let host = unsafe { std::mem::transmute::<&dyn Host, &'static dyn Host>(host) };
     CURRENT.with(|current| {
         current.pool.set(worker.pool().id);
-        current.index.set(worker.index());
+        current
+            .worker
+            .set(std::ptr::from_ref(worker.remote()).cast());
         if TypeId::of::<S>() == TypeId::of::<ReturnBarrier>() {
             current
                 .of_default
@@ -127,12 +130,18 @@ pub(crate) fn current_of_default<'w>() -> Option<Me<'w, ReturnBarrier>> {
     unsafe { Some(Me::new(worker.as_ref()?)) }
 }
 
-/// Returns the numbers of the pool and of the worker, if this thread is a worker.
-pub(crate) fn current() -> Option<(u64, usize)> {
-    CURRENT.with(|current| {
-        let pool = current.pool.get();
-        (pool != NO_POOL).then(|| (pool, current.index.get()))
-    })
+/// Returns the worker that runs on this thread, if it belongs to the pool with this number.
+///
+/// # Safety
+///
+/// The pool with this number has the scheduler `S`.
+#[inline]
+pub(crate) unsafe fn of_pool<'w, S: Scheduler>(id: u64) -> Option<Me<'w, S>> {
+    let worker =
+        CURRENT.with(|current| (current.pool.get() == id).then(|| current.worker.get()))?;
+    // SAFETY: `enter` set the pointer on this thread, which keeps the pool alive until it drops the guard. The
+    // caller guarantees the type.
+    unsafe { Some(Me::new(&*worker.cast())) }
 }
 
 /// Returns the worker that runs on this thread, whichever pool it belongs to.
@@ -279,11 +288,15 @@ pub(crate) fn current_scope() -> CancelFlag {
     }
 }
 
-/// Calls `f` in a scope, and returns its result or its panic. The futures that `f` makes end before that.
+/// Calls `f` in a scope, and returns its result or its panic. On a worker that enters the scope, the futures that `f` makes
+/// end before that.
 #[inline(always)]
 pub(crate) fn in_scope<R>(scope: CancelFlag, f: impl FnOnce() -> R) -> Result<R, Panic> {
     match host() {
-        Some(host) => in_scope_on(host, scope, f),
+        Some(host) => match host.scope() == scope {
+            true => catch(f),
+            false => in_scope_on(host, scope, f),
+        },
         None => {
             let outer = SCOPE.with(|innermost| innermost.replace(scope));
             let result = catch(f);
@@ -293,6 +306,7 @@ pub(crate) fn in_scope<R>(scope: CancelFlag, f: impl FnOnce() -> R) -> Result<R,
     }
 }
 
+#[inline(never)]
 fn in_scope_on<R>(host: &dyn Host, scope: CancelFlag, f: impl FnOnce() -> R) -> Result<R, Panic> {
     let (mut f, mut result) = (Some(f), None);
     host.in_scope(scope, &mut || result = f.take().map(|f| f()))?;

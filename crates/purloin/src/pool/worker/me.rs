@@ -3,6 +3,7 @@
 use std::cell::{Cell, RefCell, RefMut};
 use std::marker::PhantomData;
 use std::ops::Deref;
+use std::ptr::null;
 use std::time::Duration;
 
 use super::Remote;
@@ -48,8 +49,8 @@ impl<S: Scheduler> Deref for Me<'_, S> {
 
 /// The part of a worker that only its own thread uses.
 pub(crate) struct Core<S: Scheduler> {
-    /// The innermost frame.
-    pub(crate) frame: Cell<Frame<S>>,
+    /// The innermost frame, or null.
+    pub(crate) frame: Cell<*const Frame<S>>,
     /// The innermost scope around the code that this worker runs.
     scope: Innermost,
     /// The calls that this worker runs.
@@ -83,22 +84,6 @@ pub(crate) struct Core<S: Scheduler> {
     pub(crate) tiny_awaited: Cell<TinyTasks>,
 }
 
-/// A guard for the time while a worker is in a scope.
-#[must_use]
-pub(crate) struct InScope<'w, S: Scheduler> {
-    me: Me<'w, S>,
-    /// The scope around it.
-    outer: CancelFlag,
-}
-
-impl<S: Scheduler> Drop for InScope<'_, S> {
-    #[inline]
-    fn drop(&mut self) {
-        let me = self.me;
-        me.remote.scopes.leave(&me.core().scope, self.outer);
-    }
-}
-
 /// The addresses between which the newest [spare parts](Me::spawn_spare_part) of a loop lie on the stack.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct SpareParts {
@@ -109,7 +94,7 @@ pub(crate) struct SpareParts {
 impl<S: Scheduler> Core<S> {
     pub(crate) fn new(walk: Box<dyn Walk>, max_suspended: usize) -> Self {
         Core {
-            frame: Cell::new(Frame::outermost()),
+            frame: Cell::new(null()),
             scope: Innermost::new(),
             calls: OwnCalls::new(),
             tickets: Tickets::default(),
@@ -198,11 +183,17 @@ impl<'w, S: Scheduler> Me<'w, S> {
         self.core().scope.flag()
     }
 
-    /// Enters a scope where the task stack ends at the address `base`, until the guard is dropped.
+    /// Enters a scope where the task stack ends at the address `base`. Returns the scope around it.
     #[inline]
-    pub(crate) fn enter_scope(self, flag: CancelFlag, base: usize) -> InScope<'w, S> {
-        let outer = self.remote.scopes.enter(&self.core().scope, flag, base);
-        InScope { me: self, outer }
+    pub(crate) fn enter_scope(self, flag: CancelFlag, base: usize) -> CancelFlag {
+        self.remote.scopes.enter(&self.core().scope, flag, base)
+    }
+
+    /// Leaves the innermost scope. `outer` is the result of its `enter_scope`. The tasks that were pushed in the scope
+    /// have ended, unless the scope around it is the same.
+    #[inline]
+    pub(crate) fn leave_scope(self, outer: CancelFlag) {
+        self.remote.scopes.leave(&self.core().scope, outer);
     }
 
     pub(crate) fn timer(self) -> &'w Timer {

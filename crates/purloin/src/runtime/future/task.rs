@@ -86,7 +86,8 @@ impl<S: Scheduler> Task<S> {
             Some((worker, top)) => unsafe {
                 Some((Me::new(&(&(*pool).worker_threads)[worker]), top.cast()))
             },
-            None => Some((Shared::worker_of(pool, pool_id)?, null())),
+            // SAFETY: the task's pool has this number.
+            None => Some((unsafe { of_pool(pool_id) }?, null())),
         }
     }
 
@@ -143,13 +144,13 @@ impl<S: Scheduler> Task<S> {
             let this = task.as_ref();
             if this.head.channel.claim(thread.index()) {
                 this.begin_closure(thread);
-                let frame = thread.enter_in(this.finish(), this.origin.scope);
-                // The pointer is null, or the finish lives, because it waits for its futures.
-                let is_cancelled = is_cancelled(this.finish());
-                (this.run)(task, (!is_cancelled).then_some(thread));
-                // The tasks that begin after this one are spawns of this frame.
-                thread.wake(this.end_closure(thread));
-                drop(frame);
+                thread.in_task(this.finish(), this.origin.scope, || {
+                    // The pointer is null, or the finish lives, because it waits for its futures.
+                    let is_cancelled = is_cancelled(this.finish());
+                    (this.run)(task, (!is_cancelled).then_some(thread));
+                    // The tasks that begin after this one are spawns of this frame.
+                    thread.wake(this.end_closure(thread));
+                });
                 Self::leave_claimed(task, 1, thread);
             } else if this.is_suspended_on(thread) {
                 this.keeps_ticket.store(true, Ordering::Relaxed);
@@ -400,7 +401,7 @@ impl<S: Scheduler> Task<S> {
         // no drop.
         unsafe {
             let this = task.as_ref();
-            let (pool, pool_id) = (this.origin.pool, this.origin.pool_id);
+            let pool_id = this.origin.pool_id;
             let functions = this.head.functions();
             let mut panic = None;
             if count != JOB {
@@ -414,7 +415,8 @@ impl<S: Scheduler> Task<S> {
                 }
             }
             if this.head.channel.release(count) {
-                match Shared::worker_of(pool, pool_id) {
+                // SAFETY: the task's pool has this number.
+                match of_pool::<S>(pool_id) {
                     Some(thread) => thread.core().blocks.give(task.cast(), functions.layout),
                     None => promise::free(task.cast(), functions.layout),
                 }
