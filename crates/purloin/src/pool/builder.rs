@@ -247,7 +247,8 @@ impl<S: Scheduler> Builder<S> {
         self
     }
 
-    /// Sets a function that gets the panics of [jobs](Pool::spawn) and of the other two handlers.
+    /// Sets a function that gets the panics of [jobs](Pool::spawn), of futures that belong to no scope and of the other
+    /// two handlers.
     /// Without it, the next [`Pool::wait`] panics with the first of them.
     ///
     /// ```

@@ -96,11 +96,9 @@ where
     let owner = Waiter::Worker(thread.index());
     let finish = Finish::new(thread.pool(), owner, thread.lineage(), around);
     let scope = Scope::new(finish);
-    let stack = thread.stack();
-    let (base, spawn_top) = (stack.top(), stack.spawn_top());
-    let result = thread.in_body(scope.finish(), || {
+    let result = thread.in_body(scope.finish(), |frame| {
         let result = catch(|| body(&scope));
-        end_above(thread, base, spawn_top);
+        end_above(thread, frame.base, frame.spawn_top);
         if let Some(queue) = scope.finish().queue.get() {
             queue.await_end(thread);
         }
@@ -320,11 +318,8 @@ impl<S: Scheduler> Finish<S> {
     where
         F: for<'t> FnOnce(Token<'t, S>),
     {
-        let stack = thread.stack();
-        let (base, spawn_top) = (stack.top(), stack.spawn_top());
-        thread.in_task(null(), self.flag(), || {
-            self.run::<IS_TICKET, F>(thread, task);
-            end_above(thread, base, spawn_top);
+        thread.in_frame_of_its_own(null(), self.flag(), || {
+            self.run::<IS_TICKET, F>(thread, task)
         });
     }
 
@@ -336,7 +331,7 @@ impl<S: Scheduler> Finish<S> {
         F: for<'t> FnOnce(Token<'t, S>),
     {
         let is_dropped = !IS_TICKET && self.is_cancelled();
-        let result = thread.in_task(self, self.flag(), || match is_dropped {
+        let result = thread.in_task(self, self.flag(), |_| match is_dropped {
             false => catch(|| task(Token::at_top(thread))),
             true => catch(|| drop(task)),
         });

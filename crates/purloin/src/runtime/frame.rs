@@ -9,7 +9,7 @@
 use std::cell::{Cell, UnsafeCell};
 use std::ptr::{null, null_mut};
 
-use super::finish::Finish;
+use super::finish::{Finish, end_above};
 use super::slot::Slot;
 use super::stack::SLOT;
 use crate::cancel::CancelFlag;
@@ -41,8 +41,8 @@ pub(crate) const fn task_bytes(stack_size: usize) -> usize {
 /// begun it, and [`Core`](crate::pool::worker::Core) points at the innermost one: to begin and to end one copies nothing.
 pub(crate) struct Frame<S: Scheduler> {
     finish: *const Finish<S>,
-    /// Whether the frame is the body of the finish. While a body is innermost, only the token of a loop without a
-    /// token is newer than its frame. In a task, the token of a join's second closure is newer.
+    /// Whether the frame is the body of the finish. While a body is innermost, only the token of a loop can be newer than
+    /// its frame. In a task, the token of a join's second closure is newer.
     pub(super) is_body: bool,
     /// The top of the stack when the frame began.
     pub(super) base: *mut Slot<S>,
@@ -115,7 +115,7 @@ impl<'w, S: Scheduler> Me<'w, S> {
         self,
         finish: *const Finish<S>,
         scope: CancelFlag,
-        f: impl FnOnce() -> R,
+        f: impl FnOnce(&Frame<S>) -> R,
     ) -> R {
         let suspended = self.frame().map_or(0, |outer| outer.suspended);
         self.in_frame(finish, scope, false, suspended, f)
@@ -123,7 +123,7 @@ impl<'w, S: Scheduler> Me<'w, S> {
 
     /// Calls `f` in the frame of a finish's body.
     #[inline(always)]
-    pub(super) fn in_body<R>(self, finish: &Finish<S>, f: impl FnOnce() -> R) -> R {
+    pub(super) fn in_body<R>(self, finish: &Finish<S>, f: impl FnOnce(&Frame<S>) -> R) -> R {
         let suspended = self.core().suspended.get();
         self.in_frame(finish, finish.flag(), true, suspended, f)
     }
@@ -135,7 +135,7 @@ impl<'w, S: Scheduler> Me<'w, S> {
         scope: CancelFlag,
         is_body: bool,
         suspended: usize,
-        f: impl FnOnce() -> R,
+        f: impl FnOnce(&Frame<S>) -> R,
     ) -> R {
         let base = self.stack().top();
         let frame = Frame {
@@ -151,7 +151,22 @@ impl<'w, S: Scheduler> Me<'w, S> {
             outer: self.core().frame.replace(&frame),
             outer_scope: self.enter_scope(scope, base.addr()),
         };
-        f()
+        f(&frame)
+    }
+
+    /// Calls `f` in the frame of a task, and ends the tasks that it leaves on the stack. `f` must not unwind.
+    #[inline]
+    pub(super) fn in_frame_of_its_own<R>(
+        self,
+        finish: *const Finish<S>,
+        scope: CancelFlag,
+        f: impl FnOnce() -> R,
+    ) -> R {
+        self.in_task(finish, scope, |frame| {
+            let result = f();
+            end_above(self, frame.base, frame.spawn_top);
+            result
+        })
     }
 
     /// Returns whether the innermost frame belongs to `finish`, and no first closure of a join is

@@ -58,7 +58,7 @@ use std::ptr::{NonNull, null};
 
 use self::object::Object;
 use self::task::{Origin, Task};
-use super::finish::{Finish, end_above, is_half_full};
+use super::finish::{Finish, is_half_full};
 use super::slot::{Slot, State};
 use super::steal;
 use super::token::Token;
@@ -364,9 +364,7 @@ where
     if unsafe { is_cancelled(finish) } {
         return drop_apart(thread, scope, closure);
     }
-    in_frame_of_its_own(thread, finish, scope, || {
-        catch(|| closure(Token::at_top(thread)))
-    })
+    thread.in_frame_of_its_own(finish, scope, || catch(|| closure(Token::at_top(thread))))
 }
 
 /// Drops the closure of a cancelled task, and then ends the tasks that its destructor leaves on the stack.
@@ -379,24 +377,7 @@ fn drop_apart<S: Scheduler, F, T>(
     scope: CancelFlag,
     closure: F,
 ) -> thread::Result<T> {
-    in_frame_of_its_own(thread, null(), scope, || drop_cancelled(closure))
-}
-
-/// Calls `f` in a frame of its own, and runs the tasks that it leaves on the stack. `f` must not unwind.
-#[inline]
-fn in_frame_of_its_own<S: Scheduler, R>(
-    thread: Me<'_, S>,
-    finish: *const Finish<S>,
-    scope: CancelFlag,
-    f: impl FnOnce() -> R,
-) -> R {
-    let stack = thread.stack();
-    let (base, spawn_top) = (stack.top(), stack.spawn_top());
-    thread.in_task(finish, scope, || {
-        let result = f();
-        end_above(thread, base, spawn_top);
-        result
-    })
+    thread.in_frame_of_its_own(null(), scope, || drop_cancelled(closure))
 }
 
 /// # Safety

@@ -10,7 +10,6 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 use std::ptr::null;
 
-use super::finish;
 use super::in_frame::InFrame;
 use super::slot::{Slot, fits};
 use super::token::Token;
@@ -234,7 +233,7 @@ where
                 return discard(Second::<S, B, R>::closure(&own));
             }
             // In a frame of its own, as on a thief: its spawns and tickets are not those of the code around the join.
-            thread.in_task(null(), thread.scope(), || own.run(thread));
+            thread.in_task(null(), thread.scope(), |_| own.run(thread));
             Second::<S, B, R>::result(&own)
         } else {
             let result = Second::<S, B, R>::result(&*slot);
@@ -392,13 +391,7 @@ pub(crate) fn call_in<S: Scheduler, R>(
     scope: CancelFlag,
     f: impl for<'t> FnOnce(Token<'t, S>) -> R,
 ) -> thread::Result<R> {
-    let stack = thread.stack();
-    let (base, spawn_top) = (stack.top(), stack.spawn_top());
-    thread.in_task(null(), scope, || {
-        let result = catch(|| f(Token::at_top(thread)));
-        finish::end_above(thread, base, spawn_top);
-        result
-    })
+    thread.in_frame_of_its_own(null(), scope, || catch(|| f(Token::at_top(thread))))
 }
 
 #[cfg(all(test, not(loom)))]

@@ -32,7 +32,8 @@
 //!
 //! Each token holds the top by value, and memory holds it, too. The owner writes the memory at each
 //! push and pop, so the top in memory is always exact. A token is made from memory at the start of
-//! each task; its top is exact for as long as it is the newest token of its worker.
+//! each task, and of a loop without a token. Its top is exact as long as the worker makes no newer token and its code
+//! leaves no spawn or future behind.
 //!
 //! A token is **stale** if live slots lie above its top. That happens in two ways:
 //!
@@ -40,8 +41,6 @@
 //! - The program makes a second token, by a token-free call or [`Pool::run`] on a worker, and uses
 //!   the first one inside. Lifetimes forbid this, unless a wrapper makes the first token `Send` and
 //!   checks the thread at each use.
-//!
-//! A loop without a token makes its token where it begins, and its bodies may spawn.
 //!
 //! So a join compares the top in its token with the top in memory
 //! ([`TaskStack::is_top`](stack::TaskStack::is_top)). A stale token takes the slow path, which

@@ -50,7 +50,6 @@ pub(crate) fn run<S: Scheduler>(thief: Me<'_, S>, stolen: Stolen<S>) {
     let core = thief.core();
     let outer = thief.depth.load(Ordering::Relaxed);
     let base = thief.stack().top();
-    let spawn_top = thief.stack().spawn_top();
     // The first task that the stolen task pushes is one level deeper.
     let depth = stolen
         .depth
@@ -65,9 +64,9 @@ pub(crate) fn run<S: Scheduler>(thief: Me<'_, S>, stolen: Stolen<S>) {
     unsafe {
         let in_lineage = thief.enter_lineage(victim.lineage_of(stolen.slot));
         let scope = victim.scope_around(stolen.slot.addr());
-        thief.in_task(null(), scope, || {
+        thief.in_task(null(), scope, |frame| {
             (*stolen.slot).run(thief);
-            thief.suspend(|| finish::end_above(thief, base, spawn_top));
+            thief.suspend(|| finish::end_above(thief, frame.base, frame.spawn_top));
         });
         drop(in_lineage);
         if !core.keeps_ticket.take() {

@@ -144,7 +144,7 @@ impl<S: Scheduler> Task<S> {
             let this = task.as_ref();
             if this.head.channel.claim(thread.index()) {
                 this.begin_closure(thread);
-                thread.in_task(this.finish(), this.origin.scope, || {
+                thread.in_task(this.finish(), this.origin.scope, |_| {
                     // The pointer is null, or the finish lives, because it waits for its futures.
                     let is_cancelled = is_cancelled(this.finish());
                     (this.run)(task, (!is_cancelled).then_some(thread));
@@ -222,7 +222,7 @@ impl<S: Scheduler> Task<S> {
                 // No task begins after this one, and no other thread drops the result.
                 true => end(),
                 // Wakers and the destructor of the result may leave tasks on the stack.
-                false => in_frame_of_its_own(thread, null(), CancelFlag::NONE, end),
+                false => thread.in_frame_of_its_own(null(), CancelFlag::NONE, end),
             }
         }
     }
@@ -258,7 +258,7 @@ impl<S: Scheduler> Task<S> {
                 false => (finish, Some(thread)),
                 true => (null(), None),
             };
-            in_frame_of_its_own(thread, finish, this.origin.scope, || {
+            thread.in_frame_of_its_own(finish, this.origin.scope, || {
                 (this.run)(task, runner);
             });
         }
