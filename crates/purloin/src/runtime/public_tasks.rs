@@ -140,7 +140,7 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
             // The samples are a part of what the steal costs (Wool, section 5.4).
             let begin = me.timer().now();
             if let Some(victim) = sample(me, &mut **walk)
-                && let Some(stolen) = attempt_since(begin, me, victim, &mut search.backoff)
+                && let Some(stolen) = attempt(begin, me, victim, &mut search.backoff)
             {
                 return Some(stolen);
             }
@@ -150,14 +150,14 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
             if victim.is_polling() {
                 walk.met_thief();
             } else if victim.is_active()
-                && let Some(stolen) = attempt(me, victim, &mut search.backoff)
+                && let Some(stolen) = attempt(me.timer().now(), me, victim, &mut search.backoff)
             {
                 return Some(stolen);
             }
         }
         let spares = me.pool().started_spares().iter();
         let mut spares = spares.filter(|spare| spare.is_active() && spare.index() != me.index());
-        spares.find_map(|victim| attempt(me, victim, &mut search.backoff))
+        spares.find_map(|victim| attempt(me.timer().now(), me, victim, &mut search.backoff))
     }
 
     fn sleep(search: &mut Search<'_, S>) -> Slept {
@@ -258,17 +258,9 @@ fn sample<'m, S: ReachesIn>(me: Me<'m, S>, walk: &mut dyn Walk) -> Option<&'m Re
     best.map(|(_, victim)| victim)
 }
 
-/// Tries to steal from `victim`, and asks it for tasks if that fails.
+/// Tries to steal from `victim`, and asks it for tasks if that fails. The attempt has begun at `begin`, in the timer's
+/// ticks.
 fn attempt<S: ReachesIn>(
-    me: Me<'_, S>,
-    victim: &Remote<S>,
-    backoff: &mut Backoff,
-) -> Option<Stolen<S>> {
-    attempt_since(me.timer().now(), me, victim, backoff)
-}
-
-/// Implements [`attempt`]; the attempt has begun at `begin`, in the timer's ticks.
-fn attempt_since<S: ReachesIn>(
     begin: u64,
     me: Me<'_, S>,
     victim: &Remote<S>,
