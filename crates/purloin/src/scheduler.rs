@@ -201,7 +201,8 @@ pub unsafe trait TaskPool<S: Scheduler<TaskPool = Self>>:
     fn stack(&self) -> &TaskStack<S>;
 
     /// Owner only: returns whether a task may be pushed to `slot`, the top, with no slow path: no
-    /// spawn lies above it, and no thief has asked for a task.
+    /// spawn lies above it, and no thief has asked for a task. The slot of a spawn is not open once
+    /// `Publish::Spawn` has closed it.
     fn is_open(&self, slot: *mut Slot<S>) -> bool;
 
     /// Owner only: makes the task that was written to `slot` the newest.

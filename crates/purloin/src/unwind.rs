@@ -99,7 +99,8 @@ impl FirstPanic {
             Some(_) => Some(panic),
             None => first.replace(panic),
         };
-        // Relaxed: the caller of `take` waits for all tasks, or has the panic from this thread.
+        // Relaxed: the caller of `take` has waited for all tasks. (It may miss the panic of a serial task, if another
+        // thread drops the handle meanwhile.)
         self.has_come.store(true, Ordering::Relaxed);
         drop(first);
         discard(second);

@@ -65,7 +65,7 @@ where
         sum: Mutex::new(None),
     };
     // The bodies belong to the scope around the loop.
-    let around = thread.scope();
+    let around = Some(thread.scope());
     let ran = catch(|| finish_in(thread, around, |scope| parts.run(thread, scope, iterations)));
     let sum = lock(&parts.sum).take();
     if let Err(panic) = ran {

@@ -67,7 +67,7 @@ pub struct Finish<S: Scheduler> {
     /// Whether tasks that have not begun are dropped.
     is_cancelled: CancelState,
     /// The scope of the tasks, if it is not the scope of this finish.
-    scope: CancelFlag,
+    scope: Option<CancelFlag>,
     /// The queue of tasks that could not go to a task stack. It is made for the first of them.
     queue: OnceLock<Arc<Queue<S>>>,
 }
@@ -81,13 +81,13 @@ pub(crate) fn finish<'env, S: Scheduler, F, R>(thread: Me<'_, S>, body: F) -> R
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, S>) -> R,
 {
-    finish_in(thread, CancelFlag::NONE, body)
+    finish_in(thread, None, body)
 }
 
-/// Runs a finish whose body and tasks belong to the scope `around` it, or to the scope of the finish if that is none.
+/// Runs a finish whose body and tasks belong to the scope `around` it, if that is given, and not to its own.
 pub(crate) fn finish_in<'env, S: Scheduler, F, R>(
     thread: Me<'_, S>,
-    around: CancelFlag,
+    around: Option<CancelFlag>,
     body: F,
 ) -> R
 where
@@ -116,7 +116,7 @@ where
 {
     let result = pool.as_outside_call(|lineage| {
         let owner = Waiter::Outside(thread::current());
-        let finish = Finish::new(pool, owner, lineage, CancelFlag::NONE);
+        let finish = Finish::new(pool, owner, lineage, None);
         let scope: Scope<'_, 'env, S> = Scope::new(finish);
         let result = in_scope(scope.finish().flag(), || {
             let result = catch(|| body(&scope));
@@ -186,7 +186,7 @@ struct Spawned<S: Scheduler, F> {
 }
 
 impl<S: Scheduler> Finish<S> {
-    fn new(pool: &Shared<S>, owner: Waiter, lineage: Lineage, scope: CancelFlag) -> Self {
+    fn new(pool: &Shared<S>, owner: Waiter, lineage: Lineage, scope: Option<CancelFlag>) -> Self {
         Finish {
             pool,
             owner,
@@ -228,7 +228,7 @@ impl<S: Scheduler> Finish<S> {
     {
         match self.worker_to_push() {
             Some(thread) => self.push::<false, F>(thread, task),
-            None => self.enqueue::<false, F>(Box::new(task)),
+            None => self.enqueue(self.job::<false, F>(task)),
         }
     }
 
@@ -238,9 +238,9 @@ impl<S: Scheduler> Finish<S> {
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
-        match self.worker_to_push() {
-            Some(thread) if !calls => self.push::<true, F>(thread, ticket),
-            _ => self.enqueue::<true, F>(Box::new(ticket)),
+        match (!calls).then(|| self.worker_to_push()).flatten() {
+            Some(thread) => self.push::<true, F>(thread, ticket),
+            None => self.enqueue(self.job::<true, F>(ticket)),
         }
     }
 
@@ -251,10 +251,7 @@ impl<S: Scheduler> Finish<S> {
 
     /// Returns the flag of the scope to which the tasks belong.
     pub(super) fn flag(&self) -> CancelFlag {
-        match self.scope == CancelFlag::NONE {
-            true => CancelFlag::of(&self.is_cancelled),
-            false => self.scope,
-        }
+        self.scope.unwrap_or(CancelFlag::of(&self.is_cancelled))
     }
 
     /// Returns whether tasks that have not begun are dropped.
@@ -443,17 +440,20 @@ impl<S: Scheduler> Finish<S> {
             .get_or_init(|| Arc::new(Queue::new(self.owner.clone(), self.lineage)))
     }
 
-    /// Adds a task to the finish's queue.
-    #[cold]
-    #[inline(never)]
-    pub(super) fn enqueue<'scope, const IS_TICKET: bool, F>(&'scope self, task: Box<F>)
+    /// Returns the job that runs a task of this finish.
+    #[inline(always)]
+    pub(super) fn job<'scope, const IS_TICKET: bool, F>(&'scope self, task: F) -> Job<'scope, S>
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
+        Job::boxed(move |thread| self.run_all::<IS_TICKET, F>(thread, task))
+    }
+
+    /// Adds a task to the finish's queue.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn enqueue<'scope>(&'scope self, task: Job<'scope, S>) {
         self.check_process();
-        let task: Job<'scope, S> = Job::boxed(move |thread| {
-            self.run_all::<IS_TICKET, F>(thread, *task);
-        });
         // SAFETY: only the lifetime changes. The task runs before the finish ends, because the finish
         // waits until its queue has no task left.
         let task: Injected<S> = unsafe { std::mem::transmute(task) };

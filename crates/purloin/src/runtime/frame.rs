@@ -7,7 +7,7 @@
 //! A **ticket** is the task of a future, see [`super::future`].
 
 use std::cell::{Cell, UnsafeCell};
-use std::ptr::{null, null_mut};
+use std::ptr::null;
 
 use super::finish::{Finish, end_above};
 use super::slot::Slot;
@@ -50,7 +50,7 @@ pub(crate) struct Frame<S: Scheduler> {
     pub(super) spawn_top: *mut Slot<S>,
     /// The top after the frame's last spawn.
     top: Cell<*mut Slot<S>>,
-    /// The number of suspended tasks when the body of the finish began.
+    /// The number of suspended tasks when the body of the finish began; 0 in a job.
     suspended: usize,
 }
 
@@ -102,10 +102,12 @@ impl<'w, S: Scheduler> Me<'w, S> {
         self.core().suspended.get() == 0
     }
 
-    /// Calls `f` outside of all frames. `f` must not unwind.
+    /// Calls `f` outside of all frames and scopes: those around it belong to suspended code. `f` must not unwind.
     pub(crate) fn outside_of_frames(self, f: impl FnOnce()) {
         let suspended = self.core().frame.replace(null());
+        let scope = self.enter_scope(CancelFlag::NONE, self.stack().top().addr());
         f();
+        self.leave_scope(scope);
         self.core().frame.set(suspended);
     }
 
@@ -146,7 +148,7 @@ impl<'w, S: Scheduler> Me<'w, S> {
             top: Cell::new(base),
             suspended,
         };
-        let _innermost = Innermost {
+        let _guard = FrameGuard {
             me: self,
             outer: self.core().frame.replace(&frame),
             outer_scope: self.enter_scope(scope, base.addr()),
@@ -211,18 +213,22 @@ impl<'w, S: Scheduler> Me<'w, S> {
     /// know such a ticket. If it popped the ticket, the innermost frame would extend below its own
     /// base, and its end would not wait for the tasks that it pushes there.
     pub(super) fn oldest_poppable(self, top: *const Slot<S>) -> *const Slot<S> {
-        top.max(self.frame().map_or(null_mut(), |frame| frame.base))
+        match self.frame() {
+            Some(frame) => top.max(frame.base),
+            // All tickets belong to code that is suspended.
+            None => self.stack().end(),
+        }
     }
 }
 
 /// A guard for the time while a frame is innermost.
-struct Innermost<'w, S: Scheduler> {
+struct FrameGuard<'w, S: Scheduler> {
     me: Me<'w, S>,
     outer: *const Frame<S>,
     outer_scope: CancelFlag,
 }
 
-impl<S: Scheduler> Drop for Innermost<'_, S> {
+impl<S: Scheduler> Drop for FrameGuard<'_, S> {
     #[inline(always)]
     fn drop(&mut self) {
         let me = self.me;

@@ -159,7 +159,7 @@ where
     };
     // SAFETY: `'scope` outlives the finish, which waits for the ticket.
     let ticket = unsafe { QueuedTicket::new(object.cast()) };
-    finish.enqueue::<true, _>(Box::new(move |w: Token<'_, S>| ticket.run(w.thread())));
+    finish.enqueue(finish.job::<true, _>(move |w: Token<'_, S>| ticket.run(w.thread())));
     handle
 }
 

@@ -233,7 +233,7 @@ where
                 return discard(Second::<S, B, R>::closure(&own));
             }
             // In a frame of its own, as on a thief: its spawns and tickets are not those of the code around the join.
-            thread.in_task(null(), thread.scope(), |_| own.run(thread));
+            thread.in_frame_of_its_own(null(), thread.scope(), || own.run(thread));
             Second::<S, B, R>::result(&own)
         } else {
             let result = Second::<S, B, R>::result(&*slot);

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::common;
 use common::eventually;
 use purloin::prelude::*;
-use purloin::{Cancel, Pool, Serial};
+use purloin::{Cancel, Handle, Pool, Serial};
 
 /// Number of items of a loop. A short one runs in its caller's frame; a long one is split more often.
 const LENGTHS: [usize; 2] = [10, 1000];
@@ -265,6 +265,84 @@ fn a_panic_handler_on_a_blocked_worker_may_make_futures() {
         });
         eventually("the futures run", || ran.load(SeqCst) == 2 * round);
     }
+}
+
+/// A pool of one worker, whose panic handler runs `handler` on top of the code that yields.
+fn with_handler(handler: impl Fn() + Send + Sync + 'static) -> Pool {
+    let builder = Pool::builder().workers(1).spare_workers(0);
+    builder.panic_handler(move |_| handler()).build().unwrap()
+}
+
+/// Lets the panic handler run in the middle of a task.
+fn call_handler(pool: &Pool) {
+    pool.spawn(|_| resume_unwind(Box::new("a panic")));
+    pool.yield_now();
+}
+
+#[test]
+fn a_panic_handler_may_get_futures_of_suspended_code() {
+    let cell = Arc::new(Mutex::new(None::<Handle<()>>));
+    let in_handler = Arc::clone(&cell);
+    let got = Arc::new(AtomicUsize::new(0));
+    let counts = Arc::clone(&got);
+    let pool = with_handler(move || {
+        let future = in_handler.lock().unwrap().take();
+        future.unwrap().get();
+        counts.fetch_add(1, SeqCst);
+    });
+    let set = || *cell.lock().unwrap() = Some(purloin::future(|| ()));
+    let seen = Arc::new(AtomicUsize::new(0));
+    pool.run(|_| {
+        // The ticket lies below the frame of the finish.
+        set();
+        let ended = Arc::clone(&seen);
+        purloin::finish(|_| {
+            call_handler(&pool);
+            leave(move || purloin::for_each(0..4, |_| _ = ended.fetch_add(1, SeqCst)));
+        });
+        assert_eq!(seen.load(SeqCst), 4);
+    });
+    let spawned = AtomicUsize::new(0);
+    pool.run(|_| {
+        purloin::finish(|scope| {
+            set();
+            call_handler(&pool);
+            purloin::join(|| scope.spawn(|_| _ = spawned.fetch_add(1, SeqCst)), || ());
+        });
+    });
+    assert_eq!((got.load(SeqCst), spawned.load(SeqCst)), (2, 1));
+}
+
+#[test]
+fn the_loops_of_a_panic_handler_belong_to_no_scope_of_suspended_code() {
+    let seen = Arc::new(AtomicUsize::new(0));
+    let in_handler = Arc::clone(&seen);
+    let pool = with_handler(move || {
+        purloin::for_each(0..4, |_| _ = in_handler.fetch_add(1, SeqCst));
+    });
+    pool.run(|_| {
+        purloin::finish(|scope| {
+            scope.cancel();
+            call_handler(&pool);
+        });
+    });
+    assert_eq!(seen.load(SeqCst), 4);
+}
+
+/// The second closure runs although the first one has panicked, and its futures end with it.
+#[test]
+fn a_join_that_panics_outside_of_all_frames_leaves_no_future_behind() {
+    let ran = Arc::new(AtomicUsize::new(0));
+    let in_handler = Arc::clone(&ran);
+    let pool = with_handler(move || {
+        let ran = Arc::clone(&in_handler);
+        let second = || leave(move || _ = ran.fetch_add(1, SeqCst));
+        let join = || purloin::join(|| resume_unwind(Box::new("a panic")), second);
+        assert!(catch_unwind(AssertUnwindSafe(join)).is_err());
+        assert_eq!(in_handler.load(SeqCst), 1);
+    });
+    pool.run(|mut w| w.join(|_| call_handler(&pool), |_| ()));
+    assert_eq!(ran.load(SeqCst), 1);
 }
 
 /// Makes a future when it is dropped.

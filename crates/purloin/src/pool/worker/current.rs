@@ -1,8 +1,7 @@
 //! Which worker runs on this thread, and what code that does not know its worker asks of it.
 //!
 //! A thread finds its worker in three ways: token-free functions by its address, if its pool has the
-//! default scheduler; a pool by the numbers of pool and worker, to see whether the thread is one of
-//! its own; and everything else through [`Host`], whichever pool the worker belongs to.
+//! default scheduler; a pool by its number, to see whether the worker is one of its own; and everything else through [`Host`], whichever pool the worker belongs to.
 
 use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell};
