@@ -233,9 +233,9 @@ where
 ///
 /// On a worker of a pool with the default scheduler, the task ends before its scope does, as with a
 /// token. On any other thread an idle worker of the [global pool](crate::global) runs the task.
-/// Without a worker there is no scope: only [`Handle::get`] waits for the task. The same is true in a panic handler,
-/// and on a thread of the program that is a worker ([`WorkerStart::attach`](crate::WorkerStart::attach)) outside of all
-/// calls; there another worker of the pool runs the task.
+/// Without a worker there is no scope: only [`Handle::get`] waits for the task. There is no scope in a panic handler,
+/// either, nor on a thread of the program that is a worker ([`WorkerStart::attach`](crate::WorkerStart::attach)), outside
+/// of all calls. Such a task is like a [job](Pool::spawn): a worker that is idle runs it.
 ///
 /// ```
 /// let six = purloin::future(|| 6); // a worker runs it, while this thread goes on
@@ -339,8 +339,7 @@ pub fn with_token<R>(f: impl FnOnce(Option<Token<'_>>) -> R) -> R {
 impl Runner for Here {
     type Token<'t> = Token<'t>;
 
-    /// Runs in the innermost frame, as a join without a token does. That frame ends the futures that the bodies
-    /// leave behind.
+    /// On a worker, the loop runs in the innermost frame, as a join without a token does.
     ///
     /// Inlined, so that a short loop becomes part of the code around it: see [`run_loop`](crate::loops::run_loop).
     #[inline(always)]

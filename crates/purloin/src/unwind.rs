@@ -99,8 +99,8 @@ impl FirstPanic {
             Some(_) => Some(panic),
             None => first.replace(panic),
         };
-        // Relaxed: the caller of `take` has waited for all tasks. (It may miss the panic of a serial task, if another
-        // thread drops the handle meanwhile.)
+        // Relaxed: the caller of `take` has waited for all tasks. (The finish of a serial task may miss
+        // its panic, if another thread drops the handle at the same time.)
         self.has_come.store(true, Ordering::Relaxed);
         drop(first);
         discard(second);

@@ -177,7 +177,7 @@ pub trait Worker: Sized {
     /// [`Worker::get`] waits for the result, and runs the task itself if no worker has begun it.
     /// The task ends before its scope does, even if its result is never fetched. The scope is the
     /// closure that received this token, or a closure around it, or at the latest
-    /// [`Pool::run`](crate::Pool::run). [`purloin::future`](crate::future()) says where there is no scope. A task that borrows from its surroundings needs
+    /// [`Pool::run`](crate::Pool::run). [`purloin::future`](crate::future()) names the code that is in no scope. A task that borrows from its surroundings needs
     /// [`Scope::future`].
     ///
     /// Do not hold a lock that `f` takes: when hundreds of thousands of tasks wait on this worker, this

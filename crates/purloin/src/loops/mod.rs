@@ -6,8 +6,8 @@
 //! thieves, a loop is a plain loop that reads two words now and then. With thieves, it is split as
 //! often as they ask.
 //!
-//! A loop of at most 16 iterations needs neither: the code around it runs them one by one, and looks for thieves
-//! before each ([`split`]).
+//! A loop of at most 16 iterations has neither strips nor parts: the code around it runs the iterations one by one,
+//! and looks for thieves before each ([`split`]).
 //!
 //! Older tasks go first: a worker that has other tasks to offer offers those, and does not split
 //! ([`Worker::split_hint`](crate::Worker::split_hint)). A part runs, and splits, in [`split`].

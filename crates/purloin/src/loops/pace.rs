@@ -27,7 +27,7 @@ pub(super) struct Pace {
 
 impl Pace {
     /// Starts the first block of a loop or part of unknown speed. Its strips are single iterations, after each of which
-    /// the worker looks for thieves. So it need not be short, and a part that is not longer reads no clock for it.
+    /// the worker looks for thieves. So it need not be short, and a part that ends within it reads no clock.
     pub(super) fn start() -> Pace {
         Pace {
             block: ALIGNMENT,

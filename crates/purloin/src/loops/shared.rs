@@ -27,7 +27,7 @@ use std::panic::resume_unwind;
 use super::split::{Loop, run_block};
 use super::{Iterations, Pace};
 use crate::pool::{Me, SpareParts};
-use crate::runtime::{Token, finish_in};
+use crate::runtime::{Token, finish};
 use crate::scheduler::Scheduler;
 use crate::scope::Scope;
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
@@ -66,7 +66,7 @@ where
     };
     // The bodies belong to the scope around the loop.
     let around = Some(thread.scope());
-    let ran = catch(|| finish_in(thread, around, |scope| parts.run(thread, scope, iterations)));
+    let ran = catch(|| finish(thread, around, |scope| parts.run(thread, scope, iterations)));
     let sum = lock(&parts.sum).take();
     if let Err(panic) = ran {
         // Its destructor may panic, too.

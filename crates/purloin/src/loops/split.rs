@@ -86,7 +86,7 @@ impl<N, F, C> Loop<N, F, C> {
 /// Runs the iterations of a short loop itself, and looks for thieves before each of them that is not the last one. It is
 /// inlined, so that the body of such a loop becomes part of the code around the loop, as that of a plain `for`
 /// does. A loop within the body of another loop then costs no more than a tree of joins. [`run_block`] has the body,
-/// too. So the code of small bodies stands twice in a program; the compiler does not inline large ones.
+/// too. So the code of small bodies appears twice in a program; the compiler does not inline large ones.
 #[inline(always)]
 pub(crate) fn run_loop<W, I, A, N, F, C>(
     mut w: W::Token<'_>,
@@ -106,7 +106,7 @@ where
     let shared = Loop::new(init, step, combine);
     let mut sum = (shared.init)();
     loop {
-        // Counted anew each time: that is less code than a counter beside the iterations.
+        // A counter beside the iterations would be more code.
         let len = rest.remaining();
         if len == 0 {
             // See the page on panics.

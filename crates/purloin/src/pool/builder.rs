@@ -248,7 +248,7 @@ impl<S: Scheduler> Builder<S> {
     }
 
     /// Sets a function that gets the panics of [jobs](Pool::spawn), of futures that belong to no scope and of the other
-    /// two handlers.
+    /// two handlers. A worker may call it in the middle of another task, but it belongs to no scope of that task.
     /// Without it, the next [`Pool::wait`] panics with the first of them.
     ///
     /// ```

@@ -47,7 +47,14 @@ impl<S: Scheduler> Shared<S> {
     /// [`wait`](super::Pool::wait).
     pub(crate) fn keep_panic(&self, panic: Panic) {
         match &self.handlers.panic {
-            Some(handler) => or_abort("the panic handler", || handler(panic)),
+            Some(handler) => {
+                let call = || or_abort("the panic handler", || handler(panic));
+                match self.current() {
+                    // The code around it may be suspended.
+                    Some(me) => me.outside_of_frames(call),
+                    None => call(),
+                }
+            }
             None => {
                 if let Err(second) = self.quiescence.keep(panic) {
                     discard(second);

@@ -51,7 +51,7 @@ impl<'f, S: Scheduler> Job<'f, S> {
         Job(Code::InFrame { run, data })
     }
 
-    /// Runs the job on the thread of `worker`, outside of the frames of the code that the worker has suspended.
+    /// Runs the job on the thread of `worker`, outside of the frames and scopes of the code that the worker has suspended.
     pub(crate) fn run(self, worker: Me<'_, S>) {
         worker.outside_of_frames(|| match self.0 {
             Code::Boxed(f) => f(worker),

@@ -173,7 +173,7 @@ impl<S: Scheduler> Pool<S> {
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, S>) -> R,
     {
         match self.shared.current() {
-            Some(worker) => runtime::call(worker, |_| runtime::finish(worker, body))
+            Some(worker) => runtime::call(worker, |_| runtime::finish(worker, None, body))
                 .unwrap_or_else(|panic| raise(panic)),
             None => {
                 self.shared.check_process();

@@ -1,7 +1,8 @@
 //! The scopes around the code that a worker runs: which [`Scope::cancel`](crate::Scope::cancel) stops
 //! its loops.
 //!
-//! Code belongs to the innermost finish whose body or task contains it, whatever its token. On its
+//! Code belongs to the innermost finish whose body or task contains it, whatever its token. A job that a worker runs on
+//! top of suspended code belongs to no scope of that code. On its
 //! own thread a worker knows the flag of that scope. A stolen closure of a join belongs to the scope
 //! in which its owner pushed it, and a join must not record that. So a worker also records where its
 //! task stack ended when each scope began, outermost first, and a thief looks for the innermost scope

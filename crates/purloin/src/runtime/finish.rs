@@ -76,16 +76,9 @@ pub struct Finish<S: Scheduler> {
 // outlives it, and `Shared` is `Sync`. The other fields are `Sync`.
 unsafe impl<S: Scheduler> Sync for Finish<S> {}
 
-/// Implements [`Worker::finish`](crate::Worker::finish).
-pub(crate) fn finish<'env, S: Scheduler, F, R>(thread: Me<'_, S>, body: F) -> R
-where
-    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, S>) -> R,
-{
-    finish_in(thread, None, body)
-}
-
-/// Runs a finish whose body and tasks belong to the scope `around` it, if that is given, and not to its own.
-pub(crate) fn finish_in<'env, S: Scheduler, F, R>(
+/// Implements [`Worker::finish`](crate::Worker::finish). If `around` is given, the body and the tasks belong to that scope,
+/// otherwise to the scope of the finish.
+pub(crate) fn finish<'env, S: Scheduler, F, R>(
     thread: Me<'_, S>,
     around: Option<CancelFlag>,
     body: F,
@@ -238,7 +231,8 @@ impl<S: Scheduler> Finish<S> {
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
-        match (!calls).then(|| self.worker_to_push()).flatten() {
+        let pusher = if calls { None } else { self.worker_to_push() };
+        match pusher {
             Some(thread) => self.push::<true, F>(thread, ticket),
             None => self.enqueue(self.job::<true, F>(ticket)),
         }
@@ -278,7 +272,7 @@ impl<S: Scheduler> Finish<S> {
 
     /// Removes the newest spawns that thieves have ended, and returns whether that has made room.
     /// Stolen spawns keep their slots until their owner reclaims them. It does so only in the body of a
-    /// finish, where few tokens have a top above them and become stale.
+    /// finish, where few tokens have a top above these slots and become stale.
     #[cold]
     fn makes_room(&self, thread: Me<'_, S>, frame: &Frame<S>) -> bool {
         if frame.is_body {
@@ -440,7 +434,7 @@ impl<S: Scheduler> Finish<S> {
             .get_or_init(|| Arc::new(Queue::new(self.owner.clone(), self.lineage)))
     }
 
-    /// Returns the job that runs a task of this finish.
+    /// Returns the job that runs a task of this finish. Inlined, so that the task goes to its box as to a slot.
     #[inline(always)]
     pub(super) fn job<'scope, const IS_TICKET: bool, F>(&'scope self, task: F) -> Job<'scope, S>
     where

@@ -15,6 +15,7 @@ use super::stack::SLOT;
 use crate::cancel::CancelFlag;
 use crate::pool::Me;
 use crate::scheduler::{Scheduler, TaskPool};
+use crate::sync::thread;
 
 /// Bytes of thread stack for each slot of the task stack. A join that waits for its first closure keeps
 /// at least a return address, its worker and its slot in its frame, which takes 32 bytes. Spawns and
@@ -37,8 +38,9 @@ pub(crate) const fn task_bytes(stack_size: usize) -> usize {
     }
 }
 
-/// A piece of the task stack, which ends before the tasks below it go on. It lies in the frame of the function that has
-/// begun it, and [`Core`](crate::pool::worker::Core) points at the innermost one: to begin and to end one copies nothing.
+/// A piece of the task stack, which ends before the tasks below it go on. The value lies on the thread's
+/// stack, in the function that begins the frame, and [`Core`](crate::pool::worker::Core) points to the innermost frame. So
+/// no copy is made when a frame begins or ends.
 pub(crate) struct Frame<S: Scheduler> {
     finish: *const Finish<S>,
     /// Whether the frame is the body of the finish. While a body is innermost, only the token of a loop can be newer than
@@ -50,7 +52,8 @@ pub(crate) struct Frame<S: Scheduler> {
     pub(super) spawn_top: *mut Slot<S>,
     /// The top after the frame's last spawn.
     top: Cell<*mut Slot<S>>,
-    /// The number of suspended tasks when the body of the finish began; 0 in a job.
+    /// The number of suspended tasks when the body of the finish began, or 0 in a task of a job: all tasks that the
+    /// worker has suspended below the job count.
     suspended: usize,
 }
 
@@ -61,8 +64,8 @@ pub(crate) fn max_suspended(stack_size: usize) -> usize {
 }
 
 impl<'w, S: Scheduler> Me<'w, S> {
-    /// Returns the innermost frame, or `None` if no end of a frame waits for the tasks that this worker's code leaves
-    /// behind. A thread of the program that is a worker runs code outside of all frames, and so does a panic handler.
+    /// Returns the innermost frame, or `None` if nothing waits for the tasks that the code leaves behind: in a panic
+    /// handler, and on a thread of the program that is a worker, outside of all calls, finishes and tasks.
     #[inline(always)]
     pub(super) fn frame(self) -> Option<&'w Frame<S>> {
         // SAFETY: `in_frame` has set the pointer, and resets it before the frame is gone. No caller keeps the
@@ -102,13 +105,14 @@ impl<'w, S: Scheduler> Me<'w, S> {
         self.core().suspended.get() == 0
     }
 
-    /// Calls `f` outside of all frames and scopes: those around it belong to suspended code. `f` must not unwind.
+    /// Calls `f` outside of all frames and scopes. The frames and scopes around it belong to suspended code.
     pub(crate) fn outside_of_frames(self, f: impl FnOnce()) {
-        let suspended = self.core().frame.replace(null());
-        let scope = self.enter_scope(CancelFlag::NONE, self.stack().top().addr());
+        let _guard = FrameGuard {
+            me: self,
+            outer: self.core().frame.replace(null()),
+            outer_scope: self.enter_scope(CancelFlag::NONE, self.stack().top().addr()),
+        };
         f();
-        self.leave_scope(scope);
-        self.core().frame.set(suspended);
     }
 
     /// Calls `f` in the frame of a task in the scope with this flag. `finish` may be null.
@@ -171,8 +175,7 @@ impl<'w, S: Scheduler> Me<'w, S> {
         })
     }
 
-    /// Returns whether the innermost frame belongs to `finish`, and no first closure of a join is
-    /// running in it. Then returns the frame.
+    /// Returns the innermost frame if it belongs to `finish` and no first closure of a join is running in it.
     pub(super) fn innermost_of(self, finish: &Finish<S>) -> Option<&'w Frame<S>> {
         self.frame().filter(|frame| {
             std::ptr::eq(frame.finish, finish) && frame.top.get() == self.stack().top()
@@ -207,21 +210,18 @@ impl<'w, S: Scheduler> Me<'w, S> {
         }
     }
 
-    /// Returns the oldest ticket that a token with this top may pop.
+    /// Returns whether a token with this top may pop the ticket in `slot`.
     ///
     /// A ticket below the base of the innermost frame belongs to an outer frame. A stale token may
     /// know such a ticket. If it popped the ticket, the innermost frame would extend below its own
-    /// base, and its end would not wait for the tasks that it pushes there.
-    pub(super) fn oldest_poppable(self, top: *const Slot<S>) -> *const Slot<S> {
-        match self.frame() {
-            Some(frame) => top.max(frame.base),
-            // All tickets belong to code that is suspended.
-            None => self.stack().end(),
-        }
+    /// base, and its end would not wait for the tasks that it pushes there. Outside of all frames, all
+    /// tickets belong to suspended code.
+    pub(super) fn may_pop(self, slot: *const Slot<S>, token_top: *const Slot<S>) -> bool {
+        slot >= token_top && self.frame().is_some_and(|frame| slot >= frame.base)
     }
 }
 
-/// A guard for the time while a frame is innermost.
+/// A guard for the time while a worker runs in another frame, or in none.
 struct FrameGuard<'w, S: Scheduler> {
     me: Me<'w, S>,
     outer: *const Frame<S>,
@@ -232,12 +232,11 @@ impl<S: Scheduler> Drop for FrameGuard<'_, S> {
     #[inline(always)]
     fn drop(&mut self) {
         let me = self.me;
-        // A thief may still look for the scope of a task above the base.
+        // A thief could still look for the scope of a task above the base. (In a forked process there are no thieves.)
         debug_assert!(
             self.outer_scope == me.scope()
-                || me
-                    .frame()
-                    .is_some_and(|frame| frame.base == me.stack().top())
+                || thread::panicking()
+                || (me.frame()).is_none_or(|frame| frame.base == me.stack().top())
         );
         me.core().frame.set(self.outer);
         me.leave_scope(self.outer_scope);

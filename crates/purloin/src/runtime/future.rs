@@ -15,7 +15,7 @@
 //! Most results, though, are fetched where the future was made, with the ticket still at the top of
 //! the stack. The owner then pops the ticket like the task of a join, without a claim. A token that is
 //! newer than the ticket has its top above the ticket, so it becomes stale: its joins take the slow path from
-//! then on. So a get by a newer token does not pop the ticket. A get without a token does: it cannot tell whether
+//! then on. So a get by a newer token does not pop the ticket. A get without a token does, within a frame: it cannot tell whether
 //! there is a newer token. There rarely is one, except in a loop over older futures.
 //!
 //! The thread that runs the closure may reach the ticket itself: while the closure waits, the thread
@@ -98,7 +98,7 @@ impl Kind {
 /// Makes a future of `closure`, whose ticket goes to the top of the stack. If the stack is half full,
 /// the closure runs at once. The worker runs in a [frame](Me::frame).
 ///
-/// Pops claimed tickets down to `token_top` first. A newer token would only become stale.
+/// Pops claimed tickets down to `token_top` first. A newer token becomes stale by that: its joins take the slow path.
 pub(super) fn future<S, F, T>(
     thread: Me<'_, S>,
     token_top: *mut Slot<S>,
@@ -111,9 +111,8 @@ where
     T: Send,
 {
     thread.pop_claimed_tickets(token_top);
-    // A scope around the frame, or that of the frame: both wait for the ticket.
-    // SAFETY: the pointer is null, or the finish lives: its scope makes the future.
-    let scope = unsafe { finish.as_ref() }.map_or(thread.scope(), Finish::flag);
+    // The scope of the frame, which waits for the ticket.
+    let scope = thread.scope();
     let origin = Origin {
         slot: thread.stack().top(),
         owner: thread.index(),

@@ -232,7 +232,7 @@ where
             if !begin {
                 return discard(Second::<S, B, R>::closure(&own));
             }
-            // In a frame of its own, as on a thief: its spawns and tickets are not those of the code around the join.
+            // In a frame of its own, as on a thief: the code around the join does not own its spawns and tickets.
             thread.in_frame_of_its_own(null(), thread.scope(), || own.run(thread));
             Second::<S, B, R>::result(&own)
         } else {

@@ -49,7 +49,7 @@
 //! of the scope around a loop, which may reclaim the slots of tasks that have ended.
 //!
 //! The owner pops only tickets of the innermost frame
-//! ([`Me::oldest_poppable`](crate::pool::Me::oldest_poppable)).
+//! ([`Me::may_pop`](crate::pool::Me::may_pop)).
 //!
 //! [`Pool::run`]: crate::Pool::run
 //!
@@ -105,7 +105,7 @@ pub(crate) use frame::{Frame, Tickets, max_suspended, task_bytes};
 pub(crate) use future::{Kind, detached_future};
 
 pub(crate) use cancel_scopes::{Innermost, Scopes};
-pub(crate) use finish::{finish, finish_in, finish_outside};
+pub(crate) use finish::{finish, finish_outside};
 pub(crate) use in_frame::InFrame;
 pub(crate) use join::{call, call_in, in_registers};
 #[cfg(loom)]

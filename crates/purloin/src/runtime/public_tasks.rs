@@ -50,8 +50,8 @@ pub enum Publish {
     /// The tasks that a pending request asks for, if a request is pending.
     OnRequest,
     /// Like `OnRequest`, after the owner has pushed a spawn or a future. First closes the slots below
-    /// [`TaskStack::spawn_top`](super::TaskStack::spawn_top), which has just moved up. Left out if the slot of the spawn is
-    /// closed already and no request is pending.
+    /// [`TaskStack::spawn_top`](super::TaskStack::spawn_top), which has just moved up. The worker does not
+    /// call [`PublicTasks::publish`] for a spawn whose slot is closed already, while no request is pending.
     Spawn,
     /// Like `Spawn`, after the first spawn or future of a stolen task.
     FirstSpawn,

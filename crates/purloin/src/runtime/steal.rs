@@ -68,7 +68,7 @@ pub(crate) fn run<S: Scheduler>(thief: Me<'_, S>, stolen: Stolen<S>) {
             (*stolen.slot).run(thief);
             thief.suspend(|| finish::end_above(thief, frame.base, frame.spawn_top));
         });
-        // It may drop a panic, whose destructor is the program's.
+        // The lineage may hold a panic, whose destructor is the program's.
         thief.outside_of_frames(|| drop(in_lineage));
         if !core.keeps_ticket.take() {
             end(thief, stolen.slot, stolen.victim);

@@ -136,7 +136,7 @@ impl<'w, S: Scheduler> Worker for Token<'w, S> {
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, S>) -> R,
     {
-        finish::finish(self.thread, body)
+        finish::finish(self.thread, None, body)
     }
 
     #[inline(always)]
@@ -154,7 +154,7 @@ impl<'w, S: Scheduler> Worker for Token<'w, S> {
     {
         match self.thread.frame() {
             Some(_) => future::future(self.thread, self.top, std::ptr::null(), f),
-            // A forked process has no other worker.
+            // A forked process has no other worker. (A measured thread has none, either: its token runs the task.)
             None if self.thread.pool().current().is_none() => {
                 match call(self.thread, |mut w| w.future(f)) {
                     Ok(handle) => handle,

@@ -1,5 +1,5 @@
-//! Tasks that code leaves behind when it goes on: bodies of loops without a token, threads of the program that are
-//! workers, and scopes of other workers. The innermost scope waits for them, and they belong to it.
+//! Tasks that code leaves behind when it goes on: bodies of loops without a token, scopes of other workers, threads of
+//! the program that are workers, and panic handlers. The innermost scope waits for the tasks, if there is a scope.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};

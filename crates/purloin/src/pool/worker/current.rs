@@ -1,7 +1,8 @@
 //! Which worker runs on this thread, and what code that does not know its worker asks of it.
 //!
 //! A thread finds its worker in three ways: token-free functions by its address, if its pool has the
-//! default scheduler; a pool by its number, to see whether the worker is one of its own; and everything else through [`Host`], whichever pool the worker belongs to.
+//! default scheduler; a pool by the number of the pool, to see whether the worker is one of its own; and everything
+//! else through [`Host`], whichever pool the worker belongs to.
 
 use std::any::{Any, TypeId};
 use std::cell::{Cell, RefCell};
@@ -203,8 +204,8 @@ pub(crate) trait Host {
     /// See [`Me::keep_orphan`].
     fn keep_orphan(&self, panic: Panic);
 
-    /// Calls `f` in a scope and in a frame of its own, whose tasks end before this returns the panic of `f`. Called on
-    /// the worker's own thread.
+    /// Calls `f` in a scope and in a frame of its own, ends the tasks that it leaves behind, and returns its panic. Called
+    /// on the worker's own thread.
     fn in_scope(&self, scope: CancelFlag, f: &mut dyn FnMut()) -> Result<(), Panic>;
 
     /// Returns the flag of the innermost scope around the code that the worker runs.
@@ -288,7 +289,7 @@ pub(crate) fn current_scope() -> CancelFlag {
 }
 
 /// Calls `f` in a scope, and returns its result or its panic. On a worker that enters the scope, the futures that `f` makes
-/// end before that.
+/// end before this function returns.
 #[inline(always)]
 pub(crate) fn in_scope<R>(scope: CancelFlag, f: impl FnOnce() -> R) -> Result<R, Panic> {
     match host() {

@@ -107,7 +107,7 @@ impl<S: Scheduler> Task<S> {
         // The pop finds that out.
         let is_at_top = self.origin.owner == thread.index()
             && self.head.channel.is_unclaimed()
-            && thread.oldest_poppable(token_top) <= slot.cast_const()
+            && thread.may_pop(slot, token_top)
             && slot.wrapping_add(1) == thread.stack().top();
         is_at_top.then_some(thread)
     }

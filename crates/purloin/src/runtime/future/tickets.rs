@@ -34,10 +34,9 @@ impl<S: Scheduler> Me<'_, S> {
     /// Owner: pops tickets whose closure is claimed off the top of the stack, down to a token's
     /// top.
     pub(super) fn pop_claimed_tickets(self, token_top: *mut Slot<S>) {
-        let oldest = self.oldest_poppable(token_top);
         while let Some(slot) = self.core().tickets.newest_claimed()
             && slot.wrapping_add(1) == self.stack().top()
-            && slot.cast_const() >= oldest
+            && self.may_pop(slot, token_top)
         {
             if self.pop_ticket(slot) {
                 // SAFETY: the owner has the ticket back, and runs it once. The ticket finds that
