@@ -8,6 +8,7 @@ mod everyday;
 mod fib;
 mod forks;
 mod irregular;
+mod nested;
 mod table;
 
 use std::collections::BTreeMap;
@@ -69,7 +70,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let groups = match arguments.everyday {
         true => &[everyday::ROWS][..],
-        false => &[fib::ROWS, forks::ROWS, irregular::ROWS],
+        false => &[fib::ROWS, forks::ROWS, irregular::ROWS, nested::ROWS],
     };
     let all = || groups.iter().copied().flatten();
     let rows: Vec<&Row> = all()
