@@ -123,25 +123,32 @@ fn each_comes_from_outside<S: Scheduler + Spawner>(pool: &Pool<S>) {
 /// Runs every kind of task except tasks from outside.
 fn check<S: Scheduler + Spawner>(builder: Builder<S>) {
     let pool = builder.workers(2).stack_size(1 << 20).build().unwrap();
-    each_returns(&pool);
-    each_panics(&pool);
-    each_escapes(&pool);
+    takes_little(|| each_returns(&pool));
+    takes_little(|| each_panics(&pool));
+    takes_little(|| each_escapes(&pool));
+}
+
+/// Panics if the peak grows by 128 bytes or more for each task. The allocator keeps some of the memory of each pool, so the
+/// peak of all pools together depends on chance.
+fn takes_little(tasks: impl FnOnce()) {
+    let before = peak_memory();
+    tasks();
+    // The system counts in steps, so the peak may seem to fall a little.
+    let grown = peak_memory().saturating_sub(before);
+    assert!(
+        grown < 128 * TASKS,
+        "the peak has grown by {} bytes for each task",
+        grown / TASKS
+    );
 }
 
 #[test]
 #[cfg_attr(debug_assertions, ignore = "it takes long without optimisation")]
 fn a_million_tasks_of_one_finish_take_little_memory_each() {
-    let before = peak_memory();
     check(Pool::builder().scheduler(ReturnBarrier::default()));
     check(Pool::builder().scheduler(DefaultWs));
     check(Pool::builder().scheduler(<DirectStack>::default()));
     check(Pool::builder().scheduler(Channel::default()));
     check(Pool::builder().scheduler(ChaseLev::default()));
-    each_comes_from_outside(&Pool::builder().workers(2).build().unwrap());
-    let grown = peak_memory() - before;
-    assert!(
-        grown < 256 * TASKS,
-        "the peak has grown by {} bytes for each task",
-        grown / TASKS
-    );
+    takes_little(|| each_comes_from_outside(&Pool::builder().workers(2).build().unwrap()));
 }
