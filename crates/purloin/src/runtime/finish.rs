@@ -272,7 +272,7 @@ impl<S: Scheduler> Finish<S> {
 
     /// Removes the newest spawns that thieves have ended, and returns whether that has made room.
     /// Stolen spawns keep their slots until their owner reclaims them. It does so only in the body of a
-    /// finish, where few tokens have a top above these slots and become stale.
+    /// finish, where hardly any token has its top above these slots. Such a token becomes stale.
     #[cold]
     fn makes_room(&self, thread: Me<'_, S>, frame: &Frame<S>) -> bool {
         if frame.is_body {

@@ -15,8 +15,8 @@
 //! Most results, though, are fetched where the future was made, with the ticket still at the top of
 //! the stack. The owner then pops the ticket like the task of a join, without a claim. A token that is
 //! newer than the ticket has its top above the ticket, so it becomes stale: its joins take the slow path from
-//! then on. So a get by a newer token does not pop the ticket. A get without a token does, within a frame: it cannot tell whether
-//! there is a newer token. There rarely is one, except in a loop over older futures.
+//! then on. So a get by a newer token does not pop the ticket. A get without a token does, within
+//! a frame: it cannot tell whether there is a newer token. There rarely is one, except in a loop over older futures.
 //!
 //! The thread that runs the closure may reach the ticket itself: while the closure waits, the thread
 //! leapfrogs, and may steal the ticket. It cannot wait for itself, so it **keeps** the ticket: the

@@ -1,4 +1,4 @@
-//! What a panic hook hears of cancelled results.
+//! Cancelled results that call the panic hook.
 
 use std::panic::{self, AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -292,18 +292,16 @@ pub(crate) fn current_scope() -> CancelFlag {
 /// end before this function returns.
 #[inline(always)]
 pub(crate) fn in_scope<R>(scope: CancelFlag, f: impl FnOnce() -> R) -> Result<R, Panic> {
-    match host() {
-        Some(host) => match host.scope() == scope {
-            true => catch(f),
-            false => in_scope_on(host, scope, f),
-        },
-        None => {
-            let outer = SCOPE.with(|innermost| innermost.replace(scope));
-            let result = catch(f);
-            SCOPE.with(|innermost| innermost.set(outer));
-            result
-        }
+    let outer = match host() {
+        Some(host) if host.scope() != scope => return in_scope_on(host, scope, f),
+        Some(_) => None,
+        None => Some(SCOPE.with(|innermost| innermost.replace(scope))),
+    };
+    let result = catch(f);
+    if let Some(outer) = outer {
+        SCOPE.with(|innermost| innermost.set(outer));
     }
+    result
 }
 
 #[inline(never)]
