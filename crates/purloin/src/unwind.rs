@@ -28,16 +28,17 @@ pub(crate) fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Panic> {
     caught.map(|()| unsafe { result.assume_init() })
 }
 
-/// Drops a value, and returns the panic of its destructor. One copy of `catch` serves all types.
-pub(crate) fn drop_catching<T>(value: T) -> Option<Panic> {
-    #[inline(never)]
-    fn run(drop: &mut dyn FnMut()) -> Option<Panic> {
-        catch(drop).err()
-    }
+/// Calls `f`, and returns its panic. One copy of `catch` serves all closures.
+#[inline(never)]
+pub(crate) fn catch_by_ref(f: &mut dyn FnMut()) -> Option<Panic> {
+    catch(f).err()
+}
 
+/// Drops a value, and returns the panic of its destructor.
+pub(crate) fn drop_catching<T>(value: T) -> Option<Panic> {
     let mut value = ManuallyDrop::new(value);
-    // SAFETY: `run` calls this once, and nobody uses the value again.
-    run(&mut || unsafe { ManuallyDrop::drop(&mut value) })
+    // SAFETY: `catch_by_ref` calls this once, and nobody uses the value again.
+    catch_by_ref(&mut || unsafe { ManuallyDrop::drop(&mut value) })
 }
 
 /// Drops the closure of a task whose scope is cancelled. Returns the result of the task.

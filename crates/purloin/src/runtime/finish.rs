@@ -55,7 +55,7 @@ use crate::scope::Scope;
 use crate::sleep::Waiter;
 use crate::sync::plain::OnceLock;
 use crate::sync::thread;
-use crate::unwind::{FirstPanic, Panic, catch, discard, raise};
+use crate::unwind::{FirstPanic, Panic, catch, discard, drop_catching, raise};
 
 /// The state of a finish, in its [`Scope`].
 pub struct Finish<S: Scheduler> {
@@ -309,8 +309,11 @@ impl<S: Scheduler> Finish<S> {
     where
         F: for<'t> FnOnce(Token<'t, S>),
     {
-        thread.in_frame_of_its_own(null(), self.flag(), || {
-            self.run::<IS_TICKET, F>(thread, task)
+        let mut task = Some(task);
+        thread.in_frame_apart(null(), self.flag(), &mut || {
+            if let Some(task) = task.take() {
+                self.run::<IS_TICKET, F>(thread, task);
+            }
         });
     }
 
@@ -324,7 +327,7 @@ impl<S: Scheduler> Finish<S> {
         let is_dropped = !IS_TICKET && self.is_cancelled();
         let result = thread.in_task(self, self.flag(), |_| match is_dropped {
             false => catch(|| task(Token::at_top(thread))),
-            true => catch(|| drop(task)),
+            true => drop_catching(task).map_or(Ok(()), Err),
         });
         if let Err(panic) = result {
             self.keep_panic(panic);

@@ -123,7 +123,10 @@ impl<'w, S: Scheduler> Me<'w, S> {
         scope: CancelFlag,
         f: impl FnOnce(&Frame<S>) -> R,
     ) -> R {
-        let suspended = self.frame().map_or(0, |outer| outer.suspended);
+        let suspended = match self.frame() {
+            Some(outer) => outer.suspended,
+            None => 0,
+        };
         self.in_frame(finish, scope, false, suspended, f)
     }
 
@@ -173,6 +176,17 @@ impl<'w, S: Scheduler> Me<'w, S> {
             end_above(self, frame.base, frame.spawn_top);
             result
         })
+    }
+
+    /// As [`Self::in_frame_of_its_own`]. One copy serves all closures, which costs a call.
+    #[inline(never)]
+    pub(super) fn in_frame_apart(
+        self,
+        finish: *const Finish<S>,
+        scope: CancelFlag,
+        f: &mut dyn FnMut(),
+    ) {
+        self.in_frame_of_its_own(finish, scope, f);
     }
 
     /// Returns the innermost frame if it belongs to `finish` and no first closure of a join is running in it.

@@ -376,7 +376,12 @@ fn drop_apart<S: Scheduler, F, T>(
     scope: CancelFlag,
     closure: F,
 ) -> thread::Result<T> {
-    thread.in_frame_of_its_own(null(), scope, || drop_cancelled(closure))
+    let mut closure = Some(closure);
+    let mut result = None;
+    thread.in_frame_apart(null(), scope, &mut || {
+        result = closure.take().map(drop_cancelled);
+    });
+    result.expect("the frame calls the closure")
 }
 
 /// # Safety
