@@ -31,13 +31,13 @@ fn check(output: &Output, scheduler: &str, kernels: &[&str]) {
 
 #[test]
 fn peers_for_loops_give_right_answers() {
-    // Loops without an iteration, with fewer iterations than pieces, and with more; a sum; joins.
+    // Loops without an iteration, with fewer iterations than pieces, and with more.
     let kernels = [
         "spc-loop=0",
         "spc-loop=100,0",
         "spc-loop=5000,0",
         "jacobi=40,3",
-        "loops=tiny",
+        "loops=coarse",
         "loops=increasing,100",
     ];
     for scheduler in ["orx-parallel", "paralight"] {

@@ -2,19 +2,25 @@
 #![cfg(not(any(miri, loom)))]
 #![allow(missing_docs)]
 
+use std::env::consts::EXE_EXTENSION;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
-/// The folder with the executables. `cargo test` builds all examples before it runs any test, so
-/// the build here has nothing left to do. `cargo test --test examples` does not build them.
+/// The folder with the executables. `cargo test` builds all examples before it runs any test, and there is
+/// nothing left to do here; `cargo test --test examples` does not build them. Cargo would build them again here after
+/// `cargo test` for the whole workspace, for which their dependencies have more features.
 static EXECUTABLES: LazyLock<PathBuf> = LazyLock::new(|| {
     let (profile, folder) = match cfg!(debug_assertions) {
         true => ("test", "debug"),
         false => ("release", "release"),
     };
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
+    let executables = target.join(folder).join("examples");
+    if are_up_to_date(&executables) {
+        return executables;
+    }
     let built = Command::new(env!("CARGO"))
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .args(["build", "--quiet", "--examples", "--profile", profile])
@@ -26,8 +32,42 @@ static EXECUTABLES: LazyLock<PathBuf> = LazyLock::new(|| {
         .status()
         .unwrap();
     assert!(built.success(), "the examples cannot be built");
-    target.join(folder).join("examples")
+    executables
 });
+
+/// Returns whether the executables of all examples are newer than the examples and the library.
+fn are_up_to_date(executables: &Path) -> bool {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut sources = files(&package.join("examples"));
+    let changed = |file: &Path| fs::metadata(file).and_then(|file| file.modified()).ok();
+    let built = sources.iter().map(|source| {
+        let name = source.file_stem().unwrap();
+        changed(&executables.join(name).with_extension(EXE_EXTENSION))
+    });
+    let Some(oldest) = built.min().flatten() else {
+        return false;
+    };
+    sources.extend(files(&package.join("src")));
+    sources
+        .iter()
+        .all(|source| changed(source).is_some_and(|changed| changed < oldest))
+}
+
+/// Returns the files in a folder and in its subfolders.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
+    entries
+        .flat_map(|path| {
+            if path.is_dir() {
+                files(&path)
+            } else {
+                vec![path]
+            }
+        })
+        .collect()
+}
 
 fn run(example: &str, args: &[&str]) -> Output {
     let mut command = Command::new(EXECUTABLES.join(example));

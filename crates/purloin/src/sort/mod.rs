@@ -122,6 +122,3 @@ impl<T> Copy for Elements<T> {}
 // SAFETY: sharing the pointer lets each worker take copies of elements that no other worker takes.
 // So it sends values of `T` between threads, and nothing else.
 unsafe impl<T: Send> Sync for Elements<T> {}
-
-#[cfg(all(test, not(loom)))]
-mod tests;

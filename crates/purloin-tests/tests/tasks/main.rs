@@ -3,7 +3,7 @@
 //! They are a program of their own beside `runtime`, so that two processors build them in half the
 //! time.
 
-#[path = "../common/mod.rs"]
+#[path = "../../../purloin/tests/common/mod.rs"]
 mod common;
 
 mod drops;

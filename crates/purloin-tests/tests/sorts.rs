@@ -1,15 +1,17 @@
+//! Sorts, compared with those of the standard library.
+#![allow(missing_docs)]
+
 use std::cell::Cell;
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{self, AtomicUsize};
 
-use crate::implement::{self, in_order};
-use crate::loops::{IntoIterations, Iterations};
-use crate::prelude::*;
-use crate::{Handle, Pool, Scope, Serial, Worker};
+use purloin::implement::{self, in_order};
+use purloin::prelude::*;
+use purloin::{Handle, IntoIterations, Iterations, Pool, Scope, Serial, Worker};
 
-const LEN: usize = if cfg!(miri) { 150 } else { 50_000 };
+const LEN: usize = if cfg!(miri) { 150 } else { 20_000 };
 
 /// Returns pseudo-random numbers below `limit`.
 fn random(len: usize, limit: u64) -> Vec<u64> {

@@ -1,6 +1,6 @@
 //! Tests of parallel iterators, of memory for each worker, and of loops over iterators of unknown length.
 
-#[path = "../common/mod.rs"]
+#[path = "../../../purloin/tests/common/mod.rs"]
 mod common;
 
 mod bridge_searches;

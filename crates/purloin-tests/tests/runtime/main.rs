@@ -4,7 +4,7 @@
 //! that needs a process of its own runs itself in a child process, or is a program of its own
 //! beside this folder.
 
-#[path = "../common/mod.rs"]
+#[path = "../../../purloin/tests/common/mod.rs"]
 mod common;
 
 mod anything;
