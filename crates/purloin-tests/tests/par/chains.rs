@@ -397,3 +397,38 @@ fn items_are_dropped_although_the_destructor_of_another_one_panics() {
         }
     }
 }
+
+#[test]
+fn results_that_fill_several_blocks_keep_their_order() {
+    /// A value of which 64 fill a block.
+    struct Large(Counted, [u8; 128 << 10]);
+
+    let large = |n: u64| Large(Counted::new(n), [n as u8; 128 << 10]);
+    // Miri has no memory for more.
+    let len = if cfg!(miri) { 70 } else { 600 };
+    let counting = Counting::begin();
+    let pool = common::pool(3);
+    let odd = |n: &u64| n % 2 == 1;
+    let is_left = |n: &u64| (*n as u8) < 100;
+    let check = |results: &[Large], numbers: &mut dyn Iterator<Item = u64>| {
+        let expected: Vec<u8> = numbers.map(|n| n as u8).collect();
+        let first: Vec<u8> = results.iter().map(|large| large.1[0]).collect();
+        assert_eq!(first, expected);
+        let is_whole = |large: &Large| large.1.iter().all(|byte| *byte == large.0.key() as u8);
+        assert!(results.iter().all(is_whole));
+    };
+    pool.run(|mut w| {
+        let mut results = vec![large(7)];
+        let filtered = w.par(0..len).filter(odd).map(large);
+        filtered.collect_into(&mut results);
+        check(
+            &results,
+            &mut std::iter::once(7).chain((0..len).filter(odd)),
+        );
+        let all = w.par(0..len).map(large);
+        let (left, right): (Vec<_>, Vec<_>) = all.partition(|large| large.1[0] < 100);
+        check(&left, &mut (0..len).filter(is_left));
+        check(&right, &mut (0..len).filter(|n| !is_left(n)));
+    });
+    counting.expect_none_left(|| "large results".into());
+}

@@ -3,6 +3,7 @@
 use std::mem::{ManuallyDrop, MaybeUninit, needs_drop};
 use std::ops::{ControlFlow, Range};
 
+use super::memory::{BLOCK, Blocks, reserve};
 use super::{Converted, ExactIterations, Iterations, Pair};
 use crate::worker::Worker;
 
@@ -177,8 +178,9 @@ where
     match I::IS_EXACT {
         true => append_exact(w, iterations, vec, |w, _, item| map(w, item)),
         false => {
-            let push = |w: W::Token<'_>, run: &mut Vec<T>, item| run.push(map(w, item));
-            append_all(vec, runs(w, iterations, push));
+            let add = |w: W::Token<'_>, run: &mut Blocks<T>, item| run.push(map(w, item));
+            let runs = runs(w, iterations, add);
+            append_all(w, vec, runs);
         }
     }
 }
@@ -194,7 +196,7 @@ where
     T: Send,
 {
     let len = iterations.remaining();
-    vec.reserve(len);
+    reserve(vec, len);
     let places = Places::of(vec);
     let run = w.run_loop(
         Converted(Pair::new(Indices(0..len), iterations)),
@@ -224,16 +226,17 @@ where
 {
     let (mut left, mut right) = (Vec::new(), Vec::new());
     if !I::IS_EXACT {
-        let push = |w: W::Token<'_>, run: &mut (Vec<T>, Vec<U>), item| {
+        let add = |w: W::Token<'_>, run: &mut (Blocks<T>, Blocks<U>), item| {
             let (value, second) = map(w, item);
             run.0.push(value);
             run.1.push(second);
         };
-        return concat(runs(w, iterations, push));
+        let runs = runs(w, iterations, add);
+        return concat(w, runs);
     }
     let len = iterations.remaining();
-    left.reserve(len);
-    right.reserve(len);
+    reserve(&mut left, len);
+    reserve(&mut right, len);
     let (places, others) = (Places::of(&mut left), Places::of(&mut right));
     let (run, other) = w.run_loop(
         Converted(Pair::new(Indices(0..len), iterations)),
@@ -273,14 +276,15 @@ where
     H: Fn(&T) -> bool + Sync,
     T: Send,
 {
-    let push = |w: W::Token<'_>, run: &mut (Vec<_>, Vec<_>), item| {
+    let add = |w: W::Token<'_>, run: &mut (Blocks<_>, Blocks<_>), item| {
         let item = map(w, item);
         match holds(&item) {
             true => run.0.push(item),
             false => run.1.push(item),
         }
     };
-    concat(runs(w, iterations, push))
+    let runs = runs(w, iterations, add);
+    concat(w, runs)
 }
 
 /// The values of consecutive runs of iterations. They are in a box, because a loop moves its accumulator at each
@@ -338,28 +342,69 @@ where
     runs.into_vec()
 }
 
-fn concat<T, U>(runs: Vec<(Vec<T>, Vec<U>)>) -> (Vec<T>, Vec<U>) {
+fn concat<W, T, U>(w: &mut W, runs: Vec<(Blocks<T>, Blocks<U>)>) -> (Vec<T>, Vec<U>)
+where
+    W: Worker,
+    T: Send,
+    U: Send,
+{
     let (left, right): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
     let (mut all_left, mut all_right) = (Vec::new(), Vec::new());
-    append_all(&mut all_left, left);
-    append_all(&mut all_right, right);
+    append_all(w, &mut all_left, left);
+    append_all(w, &mut all_right, right);
     (all_left, all_right)
 }
 
-/// Moves the values of all runs to the end of a vector. A vector without memory gets that of the first run, whose values
-/// need not move then.
-fn append_all<T>(vec: &mut Vec<T>, runs: Vec<Vec<T>>) {
-    let more = runs.iter().map(Vec::len).sum::<usize>();
-    for mut run in runs {
-        match vec.capacity() {
-            0 => {
-                run.reserve(more - run.len());
-                *vec = run;
+/// Moves the values of all runs to the end of a vector. A vector without memory gets that of the first block, whose
+/// values need not move then, unless it would have to grow to more than the size of a block.
+fn append_all<W: Worker, T: Send>(w: &mut W, vec: &mut Vec<T>, runs: Vec<Blocks<T>>) {
+    let mut blocks: Vec<Vec<T>> = runs.into_iter().flat_map(Blocks::into_vecs).collect();
+    let mut more: usize = blocks.iter().map(Vec::len).sum();
+    if vec.capacity() == 0 && (blocks.len() == 1 || (1..BLOCK).contains(&(more * size_of::<T>()))) {
+        *vec = blocks.remove(0);
+        more -= vec.len();
+    }
+    reserve(vec, more);
+    let places = Places::of(vec);
+    // SAFETY: the vector has room for all values. Nothing else uses the places.
+    w.lend(|w| unsafe { move_to::<W, T>(w, places, &mut blocks) });
+    // SAFETY: the values of all blocks are in the places.
+    unsafe { vec.set_len(vec.len() + more) };
+}
+
+/// Moves the values of these blocks to consecutive places, and frees the blocks.
+///
+/// # Safety
+///
+/// The places exist, and nothing else uses them.
+unsafe fn move_to<W: Worker, T: Send>(
+    mut w: W::Token<'_>,
+    places: Places<T>,
+    blocks: &mut [Vec<T>],
+) {
+    match blocks {
+        [] => {}
+        [block] => {
+            let mut block = std::mem::take(block);
+            let len = block.len();
+            // SAFETY: the block forgets its values before they have a second place. The caller guarantees the rest.
+            unsafe {
+                block.set_len(0);
+                let to = places.0.cast::<T>();
+                to.copy_from_nonoverlapping(block.as_ptr(), len);
             }
-            _ => {
-                vec.reserve(run.len());
-                vec.append(&mut run);
-            }
+        }
+        _ => {
+            let (front, back) = blocks.split_at_mut(blocks.len() / 2);
+            let len: usize = front.iter().map(Vec::len).sum();
+            // SAFETY: the caller guarantees that there are more places.
+            let behind = Places(unsafe { places.0.add(len) });
+            w.join(
+                // SAFETY: the caller guarantees the places, and the two halves use different ones.
+                |w| unsafe { move_to::<W, T>(w, places, front) },
+                // SAFETY: as above.
+                |w| unsafe { move_to::<W, T>(w, behind, back) },
+            );
         }
     }
 }

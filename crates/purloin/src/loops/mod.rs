@@ -71,6 +71,7 @@ mod collect;
 mod first;
 mod folds;
 mod iterations;
+mod memory;
 #[cfg(all(loom, test))]
 mod models;
 mod owned;
