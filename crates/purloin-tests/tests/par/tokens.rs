@@ -57,6 +57,11 @@ fn check<W: Worker>(mut w: W) {
         .map_with_token(of_rows)
         .find_first(|sum| *sum > 20);
     assert_eq!(found, sums.iter().copied().find(|sum| *sum > 20));
+    let position = w
+        .par(&rows)
+        .map_with_token(of_rows)
+        .position(|sum| sum > 20);
+    assert_eq!(position, sums.iter().position(|sum| *sum > 20));
     let mut appended = vec![7];
     w.par(&rows)
         .map_with_token(of_rows)

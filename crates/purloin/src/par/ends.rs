@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use super::chain::{Chain, Exact};
 use super::{Par, Run, Runner};
-use crate::loops::{self, Try};
+use crate::loops::{self, Pair, Try};
 use crate::worker::SyncBody;
 
 impl<R: Runner, C: Run<R>> Par<R, C> {
@@ -407,9 +407,7 @@ impl<R: Runner, C: Run<R>> Par<R, C> {
             loops::first(&mut w, items, |w, item| f(C::item(map, w, item)))
         })
     }
-}
 
-impl<R: Runner, C: Exact> Par<R, C> {
     /// Returns the position of the first item for which `holds` is true. See [`find_first`](Self::find_first) and
     /// [`Iterator::position`].
     ///
@@ -421,9 +419,15 @@ impl<R: Runner, C: Exact> Par<R, C> {
     #[inline]
     pub fn position<F>(self, holds: F) -> Option<usize>
     where
+        C::Chain: Exact,
         F: Fn(C::Item) -> bool + SyncBody,
     {
-        self.enumerate()
-            .find_map_first(|(position, item)| holds(item).then_some(position))
+        let holds = &holds;
+        self.run(move |mut w, items, map| {
+            let numbered = Pair::new(0..usize::MAX - 1, items);
+            loops::first(&mut w, numbered, |w, (position, item)| {
+                holds(C::item(map, w, item)).then_some(position)
+            })
+        })
     }
 }
