@@ -31,7 +31,7 @@ fn check(output: &Output, scheduler: &str, kernels: &[&str]) {
 
 #[test]
 fn peers_for_loops_give_right_answers() {
-    // Loops without an iteration, with fewer iterations than pieces, and with more.
+    // The loops have no iteration, fewer iterations than pieces, or more.
     let kernels = [
         "spc-loop=0",
         "spc-loop=100,0",

@@ -1,4 +1,4 @@
-//! Sorts, compared with those of the standard library.
+//! Tests of sorts, against those of the standard library.
 #![allow(missing_docs)]
 
 use std::cell::Cell;

@@ -28,17 +28,21 @@ pub(crate) fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Panic> {
     caught.map(|()| unsafe { result.assume_init() })
 }
 
-/// Calls `f`, and returns its panic. One copy of `catch` serves all closures.
-#[inline(never)]
-pub(crate) fn catch_by_ref(f: &mut dyn FnMut()) -> Option<Panic> {
-    catch(f).err()
+/// Does the same as [`catch`], compiled once for all closures, at the price of an indirect call.
+pub(crate) fn catch_apart<R>(f: impl FnOnce() -> R) -> Result<R, Panic> {
+    #[inline(never)]
+    fn call(f: &mut dyn FnMut()) -> Result<(), Panic> {
+        catch(f)
+    }
+
+    let (mut f, mut result) = (Some(f), None);
+    call(&mut || result = f.take().map(|f| f()))?;
+    Ok(result.expect("`call` calls the closure"))
 }
 
-/// Drops a value, and returns the panic of its destructor.
+/// Drops a value, and returns the panic of its destructor if it panics.
 pub(crate) fn drop_catching<T>(value: T) -> Option<Panic> {
-    let mut value = ManuallyDrop::new(value);
-    // SAFETY: `catch_by_ref` calls this once, and nobody uses the value again.
-    catch_by_ref(&mut || unsafe { ManuallyDrop::drop(&mut value) })
+    catch_apart(|| drop(value)).err()
 }
 
 /// Drops the closure of a task whose scope is cancelled. Returns the result of the task.

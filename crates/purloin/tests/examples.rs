@@ -2,15 +2,17 @@
 #![cfg(not(any(miri, loom)))]
 #![allow(missing_docs)]
 
+mod common;
+
 use std::env::consts::EXE_EXTENSION;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
-/// The folder with the executables. `cargo test` builds all examples before it runs any test, and there is
-/// nothing left to do here; `cargo test --test examples` does not build them. Cargo would build them again here after
-/// `cargo test` for the whole workspace, for which their dependencies have more features.
+/// The folder with the executables. `cargo test` builds all examples before it runs any test; `cargo test --test
+/// examples` does not, so they are built here. If they are up to date, cargo is not called: after `cargo test` for
+/// several packages, whose dependencies have more features, it would build all examples again.
 static EXECUTABLES: LazyLock<PathBuf> = LazyLock::new(|| {
     let (profile, folder) = match cfg!(debug_assertions) {
         true => ("test", "debug"),
@@ -35,10 +37,11 @@ static EXECUTABLES: LazyLock<PathBuf> = LazyLock::new(|| {
     executables
 });
 
-/// Returns whether the executables of all examples are newer than the examples and the library.
+/// Returns whether the executables of all examples exist, and are newer than the sources of the examples and of the
+/// library.
 fn are_up_to_date(executables: &Path) -> bool {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut sources = files(&package.join("examples"));
+    let mut sources = common::files(&package.join("examples"));
     let changed = |file: &Path| fs::metadata(file).and_then(|file| file.modified()).ok();
     let built = sources.iter().map(|source| {
         let name = source.file_stem().unwrap();
@@ -47,26 +50,10 @@ fn are_up_to_date(executables: &Path) -> bool {
     let Some(oldest) = built.min().flatten() else {
         return false;
     };
-    sources.extend(files(&package.join("src")));
+    sources.extend(common::files(&package.join("src")));
     sources
         .iter()
         .all(|source| changed(source).is_some_and(|changed| changed < oldest))
-}
-
-/// Returns the files in a folder and in its subfolders.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    entries
-        .flat_map(|path| {
-            if path.is_dir() {
-                files(&path)
-            } else {
-                vec![path]
-            }
-        })
-        .collect()
 }
 
 fn run(example: &str, args: &[&str]) -> Output {

@@ -1,8 +1,10 @@
 //! Atomics, locks, threads and clocks come from `src/sync/` alone, so that a build can replace them.
 #![cfg(not(miri))]
 
+mod common;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What only `sync/` may name.
 const BEHIND_THE_DOOR: [&str; 11] = [
@@ -18,18 +20,6 @@ const BEHIND_THE_DOOR: [&str; 11] = [
     "std::time::Instant",
     "std::hint::spin_loop",
 ];
-
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => files.extend(sources(&path)),
-            false => files.push(path),
-        }
-    }
-    files
-}
 
 /// Returns the lines of a file without comments, tests and models. An import is one line, and imports of
 /// several names are split, as in `std::sync::Mutex`.
@@ -76,7 +66,7 @@ fn code(text: &str) -> Vec<String> {
 fn atomics_locks_threads_and_clocks_come_from_one_folder() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut found = Vec::new();
-    for path in sources(&src) {
+    for path in common::files(&src) {
         let inside = path.strip_prefix(&src).unwrap();
         let is_model = inside.components().any(|part| part.as_os_str() == "models");
         // The example is code of another crate.

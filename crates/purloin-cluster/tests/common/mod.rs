@@ -44,7 +44,7 @@ pub fn launcher() -> String {
 /// ranks than cores.
 pub fn is_open_mpi() -> bool {
     let output = Command::new(launcher()).arg("--version").output();
-    let output = output.expect("mpirun is installed; ./x test installs it");
+    let output = output.expect("mpirun is missing; ./x prove cluster installs it");
     String::from_utf8_lossy(&output.stdout).contains("Open MPI")
 }
 

@@ -400,11 +400,11 @@ fn items_are_dropped_although_the_destructor_of_another_one_panics() {
 
 #[test]
 fn results_that_fill_several_blocks_keep_their_order() {
-    /// A value of which 64 fill a block.
+    /// A value of 128 KiB: 64 of them fill a block of a build without debug assertions.
     struct Large(Counted, [u8; 128 << 10]);
 
     let large = |n: u64| Large(Counted::new(n), [n as u8; 128 << 10]);
-    // Miri has no memory for more.
+    // More values would take too much memory under Miri.
     let len = if cfg!(miri) { 70 } else { 600 };
     let counting = Counting::begin();
     let pool = common::pool(3);

@@ -1,8 +1,7 @@
 //! Tests of what the documentation promises, each file about one subject.
 //!
-//! They are one program, because a program for each file takes twice as long to build. A test
-//! that needs a process of its own runs itself in a child process, or is a program of its own
-//! beside this folder.
+//! They are one program, because a program for each file takes twice as long to build. A test that needs a process
+//! of its own runs itself in a child process, or is a program in `crates/purloin/tests`.
 
 #[path = "../../../purloin/tests/common/mod.rs"]
 mod common;

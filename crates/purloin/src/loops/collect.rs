@@ -3,6 +3,7 @@
 use std::mem::{ManuallyDrop, MaybeUninit, needs_drop};
 use std::ops::{ControlFlow, Range};
 
+use super::fold;
 use super::memory::{BLOCK, Blocks, reserve};
 use super::{Converted, ExactIterations, Iterations, Pair};
 use crate::worker::Worker;
@@ -355,56 +356,67 @@ where
     (all_left, all_right)
 }
 
-/// Moves the values of all runs to the end of a vector. A vector without memory gets that of the first block, whose
-/// values need not move then, unless it would have to grow to more than the size of a block.
+/// Number of bytes that are copied at once. A multiple of the size of a large page.
+const PIECE: usize = if cfg!(debug_assertions) { 256 } else { 2 << 20 };
+
+/// Moves the values of all runs to the end of a vector. A vector without memory takes over the first block if there is
+/// no other block, or if all values together are smaller than [`BLOCK`].
 fn append_all<W: Worker, T: Send>(w: &mut W, vec: &mut Vec<T>, runs: Vec<Blocks<T>>) {
     let mut blocks: Vec<Vec<T>> = runs.into_iter().flat_map(Blocks::into_vecs).collect();
-    let mut more: usize = blocks.iter().map(Vec::len).sum();
-    if vec.capacity() == 0 && (blocks.len() == 1 || (1..BLOCK).contains(&(more * size_of::<T>()))) {
-        *vec = blocks.remove(0);
-        more -= vec.len();
+    let lens = blocks.iter().map(Vec::len);
+    // The numbers of values without a size have no limit.
+    let more = lens.fold(0, usize::saturating_add);
+    if blocks.len() <= 1 || size_of::<T>() == 0 || more * size_of::<T>() < BLOCK {
+        for mut block in blocks {
+            if vec.capacity() == 0 {
+                block.reserve(more - block.len());
+                *vec = block;
+            } else {
+                reserve(vec, block.len());
+                vec.append(&mut block);
+            }
+        }
+        return;
     }
     reserve(vec, more);
-    let places = Places::of(vec);
-    // SAFETY: the vector has room for all values. Nothing else uses the places.
-    w.lend(|w| unsafe { move_to::<W, T>(w, places, &mut blocks) });
-    // SAFETY: the values of all blocks are in the places.
-    unsafe { vec.set_len(vec.len() + more) };
+    // SAFETY: `reserve` has made room for all values, and `vec` is borrowed, so nothing else uses the places.
+    unsafe { copy_all(w, &blocks, Places::of(vec)) };
+    // SAFETY: the places have copies of all values, and the blocks do not drop theirs.
+    unsafe {
+        blocks.iter_mut().for_each(|block| block.set_len(0));
+        vec.set_len(vec.len() + more);
+    }
 }
 
-/// Moves the values of these blocks to consecutive places, and frees the blocks.
+/// Copies the values of all blocks, bit by bit, to consecutive places. Panics if a worker leaves one out. Until the caller
+/// lets them go, the values belong to the blocks: if this panics, each value is dropped once.
 ///
 /// # Safety
 ///
-/// The places exist, and nothing else uses them.
-unsafe fn move_to<W: Worker, T: Send>(
-    mut w: W::Token<'_>,
-    places: Places<T>,
-    blocks: &mut [Vec<T>],
-) {
-    match blocks {
-        [] => {}
-        [block] => {
-            let mut block = std::mem::take(block);
-            let len = block.len();
-            // SAFETY: the block forgets its values before they have a second place. The caller guarantees the rest.
-            unsafe {
-                block.set_len(0);
-                let to = places.0.cast::<T>();
-                to.copy_from_nonoverlapping(block.as_ptr(), len);
-            }
-        }
-        _ => {
-            let (front, back) = blocks.split_at_mut(blocks.len() / 2);
-            let len: usize = front.iter().map(Vec::len).sum();
-            // SAFETY: the caller guarantees that there are more places.
-            let behind = Places(unsafe { places.0.add(len) });
-            w.join(
-                // SAFETY: the caller guarantees the places, and the two halves use different ones.
-                |w| unsafe { move_to::<W, T>(w, places, front) },
-                // SAFETY: as above.
-                |w| unsafe { move_to::<W, T>(w, behind, back) },
-            );
-        }
+/// There is a place for each value of the blocks from `to` on, and nothing else uses these places.
+unsafe fn copy_all<W: Worker, T: Send>(w: &mut W, blocks: &[Vec<T>], mut to: Places<T>) {
+    /// Consecutive values of one block.
+    struct Piece<T> {
+        from: Places<T>,
+        to: Places<T>,
+        len: usize,
     }
+
+    let len = (PIECE / size_of::<T>()).max(1);
+    let mut pieces = Vec::new();
+    for piece in blocks.iter().flat_map(|block| block.chunks(len)) {
+        let from = Places(piece.as_ptr().cast::<MaybeUninit<T>>().cast_mut());
+        let len = piece.len();
+        pieces.push(Piece { from, to, len });
+        to = Places(to.0.wrapping_add(len));
+    }
+    let step = |_: W::Token<'_>, count, index: usize| {
+        let piece: &Piece<T> = &pieces[index];
+        // SAFETY: the caller guarantees the places. Each piece has places of its own, and each index comes at most
+        // once.
+        unsafe { piece.to.0.copy_from_nonoverlapping(piece.from.0, piece.len) };
+        count + piece.len
+    };
+    let count = fold(w, Indices(0..pieces.len()), || 0, step, |a, b| a + b);
+    check_len(count == pieces.iter().map(|piece| piece.len).sum());
 }

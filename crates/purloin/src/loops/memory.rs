@@ -1,30 +1,32 @@
-//! Memory for the results of a loop, in large pages where the system has them.
+//! Memory for the results of a loop.
 //!
-//! A vector of 80 MB is 20,000 pages of 4 KiB. The system clears each of them, and enters it into the page table,
-//! when a worker first writes to it. This takes longer than a cheap body, and workers that do it at the same time
-//! wait for each other. A page of 2 MiB takes the place of 512 of them. Linux gives them to programs that ask
-//! (`madvise`), as NumPy does for its arrays, and in its usual configuration to no others. See the
-//! page `docs/decisions/results-in-large-pages.md`.
+//! A page fault for each 4 KiB of a large result takes longer than a cheap body. Linux gives large pages to programs that
+//! ask for them. `docs/decisions/large-results-use-large-pages.md` has the measurements.
 
-/// Size in bytes from which on memory is worth a system call.
+/// Minimum size in bytes for which large pages are worth a system call: two of them.
 const MIN_SIZE: usize = 4 << 20;
 
-/// Size in bytes from which on a block does not grow.
-pub(super) const BLOCK: usize = 8 << 20;
+/// Minimum size in bytes of a full block. A smaller block grows by doubling. Small where there are debug assertions, so
+/// that tests fill several blocks.
+pub(super) const BLOCK: usize = if cfg!(debug_assertions) {
+    1 << 10
+} else {
+    8 << 20
+};
 
-/// Reserves room for `additional` values, as [`Vec::reserve`] does.
+/// Reserves room for `additional` values, as [`Vec::reserve`] does, and asks for large pages if the room is large.
 pub(super) fn reserve<T>(vec: &mut Vec<T>, additional: usize) {
     if vec.capacity() - vec.len() < additional {
         vec.reserve(additional);
         let room = vec.spare_capacity_mut();
         if size_of_val(room) >= MIN_SIZE {
-            prefer_large_pages(room.as_mut_ptr().addr(), size_of_val(room));
+            large_pages::prefer(room.as_mut_ptr().addr(), size_of_val(room));
         }
     }
 }
 
-/// Values whose number nobody knows beforehand. They lie in blocks, because a vector of large pages would be copied each time
-/// it grows.
+/// A list of values whose length is not known in advance. The values are in blocks, each twice as long as the one before:
+/// a vector in large pages would be copied each time it grows. Where there are no large pages, there is one block.
 pub(crate) struct Blocks<T> {
     full: Vec<Vec<T>>,
     last: Vec<T>,
@@ -52,11 +54,11 @@ impl<T> Blocks<T> {
     #[inline(never)]
     fn grow(&mut self) {
         let len = self.last.len();
-        if len * size_of::<T>() < BLOCK {
+        if len * size_of::<T>() < BLOCK || !(cfg!(debug_assertions) || large_pages::are_given()) {
             return self.last.reserve(1);
         }
         self.full.push(std::mem::take(&mut self.last));
-        reserve(&mut self.last, len);
+        reserve(&mut self.last, 2 * len);
     }
 
     /// Returns the blocks that have values.
@@ -66,22 +68,42 @@ impl<T> Blocks<T> {
     }
 }
 
-/// Asks for large pages, for memory that belongs to a vector.
 #[cfg(all(target_os = "linux", not(miri)))]
-fn prefer_large_pages(address: usize, size: usize) {
-    // A multiple of the page size of every machine.
+mod large_pages {
+    use std::fs;
+    use std::ptr::without_provenance_mut;
+
+    use crate::sync::plain::OnceLock;
+
+    /// The size of a large page on x86-64, and a multiple of every base page size.
     const LARGE: usize = 2 << 20;
-    let first = address.next_multiple_of(LARGE);
-    let size = (address + size - first) / LARGE * LARGE;
-    // SAFETY: the pages keep what they contain. An error leaves them as they are.
-    unsafe {
-        libc::madvise(
-            std::ptr::without_provenance_mut(first),
-            size,
-            libc::MADV_HUGEPAGE,
-        )
-    };
+
+    /// Returns whether the system gives large pages to programs that ask for them.
+    pub(super) fn are_given() -> bool {
+        static ARE_GIVEN: OnceLock<bool> = OnceLock::new();
+        *ARE_GIVEN.get_or_init(|| {
+            let setting = fs::read("/sys/kernel/mm/transparent_hugepage/enabled");
+            setting.is_ok_and(|setting| !setting.ends_with(b"[never]\n"))
+        })
+    }
+
+    /// Asks the system for large pages in this range of addresses, of at least [`MIN_SIZE`](super::MIN_SIZE) bytes. A part
+    /// at either end that fills no large page stays as it is.
+    pub(super) fn prefer(address: usize, size: usize) {
+        const { assert!(super::MIN_SIZE >= 2 * LARGE) };
+        let first = address.next_multiple_of(LARGE);
+        let size = (address + size - first) / LARGE * LARGE;
+        // SAFETY: the advice changes no contents, whatever the range contains. The result is ignored, because an error
+        // changes nothing.
+        unsafe { libc::madvise(without_provenance_mut(first), size, libc::MADV_HUGEPAGE) };
+    }
 }
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
-fn prefer_large_pages(_: usize, _: usize) {}
+mod large_pages {
+    pub(super) fn are_given() -> bool {
+        false
+    }
+
+    pub(super) fn prefer(_: usize, _: usize) {}
+}

@@ -102,7 +102,7 @@ impl<R: Runner, C: Run<R>> Par<R, C> {
 /// | collection | how |
 /// |---|---|
 /// | [`Vec`] of an exact chain | workers write the items where they belong |
-/// | [`Vec`] of another chain | each run of items has vectors of its own, and workers put these together at the end |
+/// | [`Vec`] of another chain | each run of items has vectors of its own, and all workers copy these into one at the end |
 /// | [`String`] | as a vector of an inexact chain, from characters, `&str` or strings |
 /// | [`Option`] and [`Result`] of a collection | until an item fails: `None`, or one of the errors, not always the first |
 /// | other lists, slices behind pointers, sets, maps | from a vector, on one worker |

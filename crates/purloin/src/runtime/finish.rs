@@ -309,11 +309,8 @@ impl<S: Scheduler> Finish<S> {
     where
         F: for<'t> FnOnce(Token<'t, S>),
     {
-        let mut task = Some(task);
-        thread.in_frame_apart(null(), self.flag(), &mut || {
-            if let Some(task) = task.take() {
-                self.run::<IS_TICKET, F>(thread, task);
-            }
+        thread.in_frame_apart(null(), self.flag(), || {
+            self.run::<IS_TICKET, F>(thread, task)
         });
     }
 

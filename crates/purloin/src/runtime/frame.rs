@@ -178,15 +178,26 @@ impl<'w, S: Scheduler> Me<'w, S> {
         })
     }
 
-    /// As [`Self::in_frame_of_its_own`]. One copy serves all closures, which costs a call.
-    #[inline(never)]
-    pub(super) fn in_frame_apart(
+    /// Does the same as [`Self::in_frame_of_its_own`], compiled once for all closures, at the price of an indirect call.
+    pub(super) fn in_frame_apart<R>(
         self,
         finish: *const Finish<S>,
         scope: CancelFlag,
-        f: &mut dyn FnMut(),
-    ) {
-        self.in_frame_of_its_own(finish, scope, f);
+        f: impl FnOnce() -> R,
+    ) -> R {
+        #[inline(never)]
+        fn call<S: Scheduler>(
+            me: Me<'_, S>,
+            finish: *const Finish<S>,
+            scope: CancelFlag,
+            f: &mut dyn FnMut(),
+        ) {
+            me.in_frame_of_its_own(finish, scope, f);
+        }
+
+        let (mut f, mut result) = (Some(f), None);
+        call(self, finish, scope, &mut || result = f.take().map(|f| f()));
+        result.expect("the frame calls the closure")
     }
 
     /// Returns the innermost frame if it belongs to `finish` and no first closure of a join is running in it.

@@ -376,12 +376,7 @@ fn drop_apart<S: Scheduler, F, T>(
     scope: CancelFlag,
     closure: F,
 ) -> thread::Result<T> {
-    let mut closure = Some(closure);
-    let mut result = None;
-    thread.in_frame_apart(null(), scope, &mut || {
-        result = closure.take().map(drop_cancelled);
-    });
-    result.expect("the frame calls the closure")
+    thread.in_frame_apart(null(), scope, || drop_cancelled(closure))
 }
 
 /// # Safety

@@ -19,7 +19,7 @@ use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::UNTIMED;
 use crate::sync::asymmetric;
 use crate::sync::thread;
-use crate::unwind::{Panic, catch, catch_by_ref, discard};
+use crate::unwind::{Panic, catch, catch_apart, discard};
 
 impl<S: Scheduler> Token<'_, S> {
     /// Joins in the caller's frame. `OLD` is false for a token that [`Self::at_top`] has just made:
@@ -233,7 +233,7 @@ where
                 return discard(Second::<S, B, R>::closure(&own));
             }
             // In a frame of its own, as on a thief: the code around the join does not own its spawns and tickets.
-            thread.in_frame_apart(null(), thread.scope(), &mut || own.run(thread));
+            thread.in_frame_apart(null(), thread.scope(), || own.run(thread));
             Second::<S, B, R>::result(&own)
         } else {
             let result = Second::<S, B, R>::result(&*slot);
@@ -391,15 +391,7 @@ pub(crate) fn call_in<S: Scheduler, R>(
     scope: CancelFlag,
     f: impl for<'t> FnOnce(Token<'t, S>) -> R,
 ) -> thread::Result<R> {
-    let (mut f, mut result) = (Some(f), None);
-    let mut panic = None;
-    thread.in_frame_apart(null(), scope, &mut || {
-        panic = catch_by_ref(&mut || result = f.take().map(|f| f(Token::at_top(thread))));
-    });
-    match panic {
-        None => Ok(result.expect("the frame calls the closure")),
-        Some(panic) => Err(panic),
-    }
+    thread.in_frame_apart(null(), scope, || catch_apart(|| f(Token::at_top(thread))))
 }
 
 #[cfg(all(test, not(loom)))]

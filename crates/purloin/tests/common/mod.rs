@@ -4,6 +4,8 @@
 pub mod counted;
 
 use std::any::Any;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
@@ -35,6 +37,18 @@ pub fn rounds(natively: usize) -> usize {
 /// Returns the worker counts that a test tries: all of `natively`, but only 2 under Miri.
 pub fn workers<const N: usize>(natively: [usize; N]) -> impl Iterator<Item = usize> {
     natively.into_iter().filter(|&n| !cfg!(miri) || n == 2)
+}
+
+/// Returns the files in a folder and in its subfolders.
+pub fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .flat_map(|path| match path.is_dir() {
+            true => files(&path),
+            false => vec![path],
+        })
+        .collect()
 }
 
 /// Builds a pool with the default scheduler.
