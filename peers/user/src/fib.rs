@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use purloin::{Serial, Worker};
+use purloin_user::programs::fib;
 
 use crate::Row;
 use crate::contestants::{Pools, timed};
@@ -15,18 +16,20 @@ pub const ROWS: &[Row] = &[
         ideal: None,
         workers: 1,
         contestants: &[
-            ("serial", |_| timed(FIB, || fib(Serial, black_box(N)))),
+            ("serial", |_| {
+                timed(FIB, || fib::token(Serial, black_box(N)))
+            }),
             ("token", |pools| {
-                timed(FIB, || pools.purloin.run(|w| fib(w, N)))
+                timed(FIB, || pools.purloin.run(|w| fib::token(w, N)))
             }),
             ("free", |pools| {
-                timed(FIB, || pools.purloin.run(|_| fib_free(N)))
+                timed(FIB, || pools.purloin.run(|_| fib::free(N)))
             }),
             ("chili", |pools| {
-                timed(FIB, || fib_chili(&mut pools.chili.scope(), N))
+                timed(FIB, || fib::chili(&mut pools.chili.scope(), N))
             }),
             ("rayon", |pools| {
-                timed(FIB, || pools.rayon.install(|| fib_rayon(N)))
+                timed(FIB, || pools.rayon.install(|| fib::rayon(N)))
             }),
         ],
     },
@@ -78,44 +81,12 @@ pub fn warm_up(contestant: &str, pools: &Pools) {
     let begin = Instant::now();
     while begin.elapsed() < WHILE {
         black_box(match contestant {
-            "token" | "free" => pools.purloin.run(|w| fib(w, SMALL)),
-            "chili" => fib_chili(&mut pools.chili.scope(), SMALL),
-            "rayon" => pools.rayon.install(|| fib_rayon(SMALL)),
-            _ => fib(Serial, SMALL),
+            "token" | "free" => pools.purloin.run(|w| fib::token(w, SMALL)),
+            "chili" => fib::chili(&mut pools.chili.scope(), SMALL),
+            "rayon" => pools.rayon.install(|| fib::rayon(SMALL)),
+            _ => fib::token(Serial, SMALL),
         });
     }
-}
-
-fn fib<W: Worker>(mut w: W, n: u32) -> u64 {
-    if n < 2 {
-        return n.into();
-    }
-    let (a, b) = w.join(|w| fib(w, n - 1), |w| fib(w, n - 2));
-    a + b
-}
-
-fn fib_free(n: u32) -> u64 {
-    if n < 2 {
-        return n.into();
-    }
-    let (a, b) = purloin::join(|| fib_free(n - 1), || fib_free(n - 2));
-    a + b
-}
-
-fn fib_chili(scope: &mut chili::Scope<'_>, n: u32) -> u64 {
-    if n < 2 {
-        return n.into();
-    }
-    let (a, b) = scope.join(|s| fib_chili(s, n - 1), |s| fib_chili(s, n - 2));
-    a + b
-}
-
-fn fib_rayon(n: u32) -> u64 {
-    if n < 2 {
-        return n.into();
-    }
-    let (a, b) = rayon::join(|| fib_rayon(n - 1), || fib_rayon(n - 2));
-    a + b
 }
 
 const SMALL: u32 = 26;
@@ -149,20 +120,22 @@ fn below(depth: usize, fib: &mut dyn FnMut() -> u64) -> Option<f64> {
 }
 
 fn serial_at(depth: usize) -> Option<f64> {
-    below(depth, &mut || fib(Serial, black_box(SMALL)))
+    below(depth, &mut || fib::token(Serial, black_box(SMALL)))
 }
 
 fn token_at(pools: &Pools, depth: usize) -> Option<f64> {
     pools
         .purloin
-        .run(|mut w| below(depth, &mut || w.lend(|w| fib(w, SMALL))))
+        .run(|mut w| below(depth, &mut || w.lend(|w| fib::token(w, SMALL))))
 }
 
 fn free_at(pools: &Pools, depth: usize) -> Option<f64> {
-    pools.purloin.run(|_| below(depth, &mut || fib_free(SMALL)))
+    pools
+        .purloin
+        .run(|_| below(depth, &mut || fib::free(SMALL)))
 }
 
 fn chili_at(pools: &Pools, depth: usize) -> Option<f64> {
     let mut scope = pools.chili.scope();
-    below(depth, &mut || fib_chili(&mut scope, SMALL))
+    below(depth, &mut || fib::chili(&mut scope, SMALL))
 }

@@ -9,6 +9,7 @@ mod fib;
 mod forks;
 mod irregular;
 mod nested;
+mod public_suite;
 mod table;
 
 use std::collections::BTreeMap;
@@ -27,6 +28,10 @@ struct Arguments {
     /// Measure loops, sorts and graphs of everyday programs instead (two minutes)
     #[arg(long)]
     everyday: bool,
+    /// Measure the programs of the public suite runtime-benchmarks instead, also under oneTBB if `./x` finds it (ten
+    /// minutes)
+    #[arg(long, conflicts_with = "everyday")]
+    suite: bool,
     /// Measure only the rows whose names contain this text
     #[arg(long, value_name = "TEXT")]
     row: Option<String>,
@@ -68,9 +73,10 @@ pub struct Measured {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let groups = match arguments.everyday {
-        true => &[everyday::ROWS][..],
-        false => &[fib::ROWS, forks::ROWS, irregular::ROWS, nested::ROWS],
+    let groups = match (arguments.everyday, arguments.suite) {
+        (true, _) => &[everyday::ROWS][..],
+        (_, true) => &[public_suite::ROWS],
+        _ => &[fib::ROWS, forks::ROWS, irregular::ROWS, nested::ROWS],
     };
     let all = || groups.iter().copied().flatten();
     let rows: Vec<&Row> = all()
@@ -132,13 +138,19 @@ fn measure(
     pools: &Pools,
     runs: u32,
 ) -> Result<Measured, &'static str> {
-    let mut times = vec![Vec::new(); row.contestants.len()];
+    let has_tbb = std::env::var_os(public_suite::TBB).is_some();
+    let contestants: Vec<&Contestant> = row
+        .contestants
+        .iter()
+        .filter(|(name, _)| *name != "tbb" || has_tbb)
+        .collect();
+    let mut times = vec![Vec::new(); contestants.len()];
     for run in 1..=runs {
         table::progress(&format!(
             "{}, {workers} workers: run {run} of {runs}",
             row.what
         ));
-        for ((name, contestant), times) in row.contestants.iter().zip(&mut times) {
+        for ((name, contestant), times) in contestants.iter().zip(&mut times) {
             fib::warm_up(name, pools);
             times.push(contestant(pools).ok_or(*name)?);
         }
@@ -148,7 +160,7 @@ fn measure(
         times.sort_by(f64::total_cmp);
         times[times.len() / 2]
     };
-    let names = row.contestants.iter().map(|(name, _)| *name);
+    let names = contestants.iter().map(|(name, _)| *name);
     let seconds = names.zip(times.into_iter().map(median)).collect();
     Ok(Measured {
         row,

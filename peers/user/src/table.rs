@@ -13,12 +13,19 @@ pub fn progress(text: &str) {
 }
 
 /// Names of the columns.
-const COLUMNS: [&str; 6] = ["serial", "by hand", "token", "free", "chili", "rayon"];
+const COLUMNS: [&str; 7] = [
+    "serial", "by hand", "token", "free", "chili", "rayon", "tbb",
+];
 
 pub fn print(measured: &[Measured]) {
     print!("{:<38}{:>8}", "median times", "workers");
     print!("{:>10}", "ideal");
-    COLUMNS.iter().for_each(|column| print!("{column:>10}"));
+    let has = |column: &&&str| {
+        let mut names = measured.iter().flat_map(|row| &row.seconds);
+        names.any(|(name, _)| name == *column)
+    };
+    let columns: Vec<&str> = COLUMNS.iter().filter(has).copied().collect();
+    columns.iter().for_each(|column| print!("{column:>10}"));
     println!();
     for Measured {
         row,
@@ -29,7 +36,7 @@ pub fn print(measured: &[Measured]) {
         print!("{:<38}{workers:>8}", row.what);
         let ideal = row.ideal.map(|ideal| ideal(*workers));
         print!("{:>10}", ideal.map(time).unwrap_or_default());
-        for column in COLUMNS {
+        for &column in &columns {
             let time = seconds
                 .iter()
                 .find(|(name, _)| *name == column)
