@@ -5,12 +5,12 @@
 // Each runs once to warm up and once by the clock, checks its answers, and prints the lines of the suite. More than two
 // children of a task are a task group, whose last child runs in the place of its parent.
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -96,14 +96,32 @@ void multiply(const int *a, const int *b, int *c, std::size_t len) {
     }
 }
 
-bool product() {
-    const std::vector<int> a(SIZE * SIZE, 1), b(SIZE * SIZE, 1);
-    std::vector<int> c(SIZE * SIZE, 0);
-    multiply(a.data(), b.data(), c.data(), SIZE);
-    for (const int result : c) {
-        if (result != static_cast<int>(SIZE)) return false;
-    }
-    return true;
+struct Matrices {
+    std::vector<int> a, b, c;
+};
+
+Matrices product() {
+    const std::size_t count = SIZE * SIZE;
+    Matrices m{std::vector<int>(count, 1), std::vector<int>(count, 1), std::vector<int>(count, 0)};
+    multiply(m.a.data(), m.b.data(), m.c.data(), SIZE);
+    return m;
+}
+
+bool is_right(const Matrices &m) {
+    const auto is_size = [](int result) { return result == static_cast<int>(SIZE); };
+    return std::all_of(m.c.begin(), m.c.end(), is_size);
+}
+
+// Runs a program twice, prints the time of the second run, and checks its answer afterwards.
+template <class Program, class Check>
+bool measure(tbb::task_arena &arena, Program program, Check is_right) {
+    if (!is_right(arena.execute(program))) return false;
+    const auto begin = std::chrono::steady_clock::now();
+    const auto answer = arena.execute(program);
+    const auto time = std::chrono::steady_clock::now() - begin;
+    const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(time);
+    std::printf("runs:\n  - iteration_count: 1\n    duration: %lld us\n", static_cast<long long>(micros.count()));
+    return is_right(answer);
 }
 
 int fail(const char *text) {
@@ -116,24 +134,21 @@ int fail(const char *text) {
 int main(int count, char **arguments) {
     if (count != 3) return fail("usage: suite fib|skynet|nqueens|matmul THREADS");
     const std::string name = arguments[1];
-    const int threads = std::atoi(arguments[2]);
-    if (threads < 1) return fail("the number of threads is at least 1");
-    std::function<bool()> run;
-    if (name == "fib") run = [] { return fib(39) == 63245986; };
-    if (name == "skynet") run = [] { return skynet(0, 100000000) == 4999999950000000; };
-    if (name == "nqueens") run = [] { return queens({}, 0) == 365596; };
-    if (name == "matmul") run = product;
-    if (!run) return fail("the programs are fib, skynet, nqueens and matmul");
-    tbb::task_arena arena(threads);
-    std::printf("threads: %d\n", threads);
-    bool is_right = arena.execute(run);
-    const auto begin = std::chrono::steady_clock::now();
-    is_right = arena.execute(run) && is_right;
-    const auto time = std::chrono::steady_clock::now() - begin;
-    const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(time);
-    std::printf("runs:\n  - iteration_count: 1\n    duration: %lld us\n",
-                            static_cast<long long>(micros.count()));
-    if (!is_right) {
+    char *end;
+    const long threads = std::strtol(arguments[2], &end, 10);
+    if (*end != 0 || threads < 1 || threads > 4096) return fail("THREADS is a number from 1 to 4096");
+    // Without this limit, oneTBB starts no more threads than there are cores.
+    const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
+    tbb::task_arena arena(static_cast<int>(threads));
+    std::printf("threads: %ld\n", threads);
+    const auto is = [](std::uint64_t right) { return [=](std::uint64_t answer) { return answer == right; }; };
+    bool right;
+    if (name == "fib") right = measure(arena, [] { return fib(39); }, is(63245986));
+    else if (name == "skynet") right = measure(arena, [] { return skynet(0, 100000000); }, is(4999999950000000));
+    else if (name == "nqueens") right = measure(arena, [] { return queens({}, 0); }, is(365596));
+    else if (name == "matmul") right = measure(arena, product, is_right);
+    else return fail("the programs are fib, skynet, nqueens and matmul");
+    if (!right) {
         std::fprintf(stderr, "suite: the answer is wrong\n");
         return 1;
     }

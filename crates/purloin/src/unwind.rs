@@ -42,7 +42,9 @@ pub(crate) fn catch_apart<R>(f: impl FnOnce() -> R) -> Result<R, Panic> {
 
 /// Drops a value, and returns the panic of its destructor if it panics.
 pub(crate) fn drop_catching<T>(value: T) -> Option<Panic> {
-    catch_apart(|| drop(value)).err()
+    let mut value = ManuallyDrop::new(value);
+    // SAFETY: `catch_apart` calls this closure once, and nothing uses the value afterwards.
+    catch_apart(|| unsafe { ManuallyDrop::drop(&mut value) }).err()
 }
 
 /// Drops the closure of a task whose scope is cancelled. Returns the result of the task.

@@ -47,6 +47,8 @@ fn processor_share_of_others<R>(f: impl FnOnce() -> R) -> (f64, R) {
 /// Checks a pool that is idle, and a pool with one worker that is busy but offers no task.
 fn check<S: Scheduler>(name: &str, pool: &Pool<S>) {
     pool.run(|mut w| w.join(|_| (), |_| ()));
+    // On a busy machine, workers take some milliseconds to fall asleep.
+    std::thread::sleep(Duration::from_millis(100));
     let (idle, ()) = processor_share_of_others(|| std::thread::sleep(IDLE));
     println!(
         "{name}: a pool with nothing to do: {:.4} % of a core",

@@ -109,7 +109,7 @@ fn main() -> ExitCode {
                 Ok(row) => measured.push(row),
                 Err(contestant) => {
                     eprintln!(
-                        "purloin-user: {contestant} gave a wrong answer in {}",
+                        "purloin-user: {contestant} failed or gave a wrong answer in {}",
                         row.what
                     );
                     return ExitCode::FAILURE;

@@ -1,7 +1,7 @@
 //! The public suite runtime-benchmarks: its programs in its sizes, in each form, and under oneTBB.
 
 use std::hint::black_box;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use purloin::Serial;
 use purloin_user::programs::fib;
@@ -15,8 +15,7 @@ use crate::contestants::{Pools, timed};
 /// The environment variable with the path of the programs under oneTBB: see `peers/cpp/suite.cpp`.
 pub const TBB: &str = "PURLOIN_SUITE_TBB";
 
-/// A row of the suite: the program and its form; a macro that runs it, given the contestant and the pools; and the
-/// contestants.
+/// A row of the suite: the program and its form, the function that measures and checks it, and the contestants.
 macro_rules! row {
     ($what:literal, $timed:path, |$pools:ident| {
         $($name:literal: $run:expr,)+
@@ -91,16 +90,16 @@ pub const ROWS: &[Row] = &[
     }, "nqueens"),
     row!("matmul(2048), joins", matmul_timed, |pools| {
         "serial": product(matmul::serial),
-        "token": product(|c, a, b, row| pools.purloin.run(|w| matmul::token(w, c, a, b, row))),
-        "free": product(|c, a, b, row| pools.purloin.run(|_| matmul::free(c, a, b, row))),
-        "chili": product(|c, a, b, row| matmul::chili(&mut pools.chili.scope(), c, a, b, row)),
-        "rayon": product(|c, a, b, row| pools.rayon.install(|| matmul::rayon(c, a, b, row))),
+        "token": product(|c, a, b| pools.purloin.run(|w| matmul::token(w, c, a, b))),
+        "free": product(|c, a, b| pools.purloin.run(|_| matmul::free(c, a, b))),
+        "chili": product(|c, a, b| matmul::chili(&mut pools.chili.scope(), c, a, b)),
+        "rayon": product(|c, a, b| pools.rayon.install(|| matmul::rayon(c, a, b))),
     }),
     row!("matmul(2048), spawns", matmul_timed, |pools| {
         "serial": product(matmul::serial),
-        "token": product(|c, a, b, row| pools.purloin.run(|w| matmul::spawns(w, c, a, b, row))),
-        "free": product(|c, a, b, row| pools.purloin.run(|_| matmul::spawns_free(c, a, b, row))),
-        "rayon": product(|c, a, b, row| pools.rayon.install(|| matmul::spawns_rayon(c, a, b, row))),
+        "token": product(|c, a, b| pools.purloin.run(|w| matmul::spawns(w, c, a, b))),
+        "free": product(|c, a, b| pools.purloin.run(|_| matmul::spawns_free(c, a, b))),
+        "rayon": product(|c, a, b| pools.rayon.install(|| matmul::spawns_rayon(c, a, b))),
     }, "matmul"),
 ];
 
@@ -116,14 +115,14 @@ fn queens_timed(f: impl FnOnce() -> u64) -> Option<f64> {
     timed(queens::SUITE_ANSWER, f)
 }
 
-/// The time includes that for the memory of the matrices, as in the suite.
+/// The time includes that for the memory of the matrices, as in the suite, but not the check of the results.
 fn matmul_timed(f: impl FnOnce() -> Matrices) -> Option<f64> {
     let mut matrices = None;
     let seconds = timed((), || matrices = Some(f()))?;
     matrices?.is_right().then_some(seconds)
 }
 
-fn product(multiply: impl FnOnce(matmul::Results<'_>, &[i32], &[i32], usize) + Send) -> Matrices {
+fn product(multiply: impl FnOnce(matmul::Results<'_>, &[i32], &[i32]) + Send) -> Matrices {
     let mut matrices = Matrices::new(matmul::SUITE);
     matrices.multiply(multiply);
     matrices
@@ -133,7 +132,10 @@ fn product(multiply: impl FnOnce(matmul::Results<'_>, &[i32], &[i32], usize) + S
 fn under_tbb(program: &str, pools: &Pools) -> Option<f64> {
     let mut command = Command::new(std::env::var_os(TBB)?);
     let threads = pools.purloin.workers().to_string();
-    let output = command.args([program, threads.as_str()]).output().ok()?;
+    command
+        .args([program, threads.as_str()])
+        .stderr(Stdio::inherit());
+    let output = command.output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
     let line = text
         .lines()

@@ -1,38 +1,45 @@
 //! The command line and the output of the suite: a program runs once to warm up and once by the clock, and prints YAML.
 
+use std::fmt::Display;
 use std::num::NonZero;
 use std::process::exit;
 use std::time::Instant;
 
 use purloin::Pool;
 
-/// Runs a program of the suite. Its arguments are the `input`, if the program has one with this name, and the number of
-/// threads: half of the processors if there is none.
+/// The argument of a program before the number of threads.
+pub struct Input {
+    pub name: &'static str,
+    pub default: usize,
+    /// Whether a number is possible.
+    pub is_possible: fn(usize) -> bool,
+    /// What is possible, for the error message.
+    pub possible: &'static str,
+}
+
+/// Runs a program of the suite. Its arguments are its input, if it takes one, and the number of threads: half of the
+/// processors if there is none.
 ///
-/// `run` gets the pool and the input, and returns the output to print if there is any. It ends the program if its answer is
-/// wrong.
-pub fn main(input: Option<(&str, usize)>, run: impl Fn(&Pool, usize) -> Option<u64>) {
+/// `run` gets the pool and the input, and returns the output to print if there is any. It ends the program if it finds its
+/// answer wrong.
+pub fn main(input: Option<Input>, run: impl Fn(&Pool, usize) -> Option<u64>) {
     let mut arguments = std::env::args().skip(1);
-    let name = std::env::args().next().unwrap_or_default();
-    let mut number = |what: &str| {
+    let mut number = |what: &str, possible: &str, is_possible: &dyn Fn(usize) -> bool| {
         let text = arguments.next()?;
-        Some(text.parse().unwrap_or_else(|_| {
-            eprintln!("{name}: {what} is a number, not '{text}'");
-            exit(2);
-        }))
+        let number = text.parse().ok().filter(|number| is_possible(*number));
+        Some(number.unwrap_or_else(|| refuse(format_args!("{what} is {possible}, not '{text}'"))))
     };
-    let chosen = match input {
-        Some((what, default)) => number(what).unwrap_or(default),
-        None => 0,
-    };
+    let chosen = input.as_ref().map_or(0, |input| {
+        number(input.name, input.possible, &input.is_possible).unwrap_or(input.default)
+    });
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let threads = number("THREADS").unwrap_or((processors / 2).max(1));
+    let threads = number("THREADS", "a number", &|_| true).unwrap_or((processors / 2).max(1));
+    if let Some(text) = arguments.next() {
+        refuse(format_args!("there is an argument too many: '{text}'"));
+    }
     let pool = match Pool::builder().workers(threads).build() {
         Ok(pool) => pool,
-        Err(error) => {
-            eprintln!("{name}: {error}");
-            exit(2);
-        }
+        Err(error) => refuse(error),
     };
     println!("threads: {threads}");
     run(&pool, chosen);
@@ -44,13 +51,20 @@ pub fn main(input: Option<(&str, usize)>, run: impl Fn(&Pool, usize) -> Option<u
     }
     println!("runs:");
     match input {
-        Some(("SIZE", _)) => println!("  - matrix_size: {chosen}"),
+        Some(input) if input.name == "SIZE" => println!("  - matrix_size: {chosen}"),
         _ => println!("  - iteration_count: 1"),
     }
     println!("    duration: {time} us");
     if let Some(memory) = peak_memory() {
         println!("    max_rss: {memory} KiB");
     }
+}
+
+/// Ends the program because of a mistake in its arguments.
+fn refuse(mistake: impl Display) -> ! {
+    let program = std::env::args().next().unwrap_or_default();
+    eprintln!("{program}: {mistake}");
+    exit(2);
 }
 
 /// Ends the program unless an answer is right.

@@ -8,7 +8,8 @@ use super::memory::{BLOCK, Blocks, reserve};
 use super::{Converted, ExactIterations, Iterations, Pair};
 use crate::worker::Worker;
 
-/// The places for the results of a loop: the spare capacity of a vector, which outlives them.
+/// A pointer to places of a vector that outlives it: to its spare capacity, where the results of a loop go, or to results that
+/// are only read.
 struct Places<T>(*mut MaybeUninit<T>);
 
 impl<T> Clone for Places<T> {
@@ -19,8 +20,8 @@ impl<T> Clone for Places<T> {
 
 impl<T> Copy for Places<T> {}
 
-// SAFETY: each place is written by one iteration, and then moved with the run that has written it.
-// So sharing the places sends values of `T` between threads, and nothing else.
+// SAFETY: each place is written by one iteration, and then moved with the run that has written it, or copied to a place
+// of one owner. So sharing the places sends values of `T` between threads, and nothing else.
 unsafe impl<T: Send> Sync for Places<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send> Send for Places<T> {}
@@ -356,7 +357,7 @@ where
     (all_left, all_right)
 }
 
-/// Number of bytes that are copied at once. A multiple of the size of a large page.
+/// Number of bytes that are copied at once, about a large page. Small where there are debug assertions, as blocks are.
 const PIECE: usize = if cfg!(debug_assertions) { 256 } else { 2 << 20 };
 
 /// Moves the values of all runs to the end of a vector. A vector without memory takes over the first block if there is
@@ -365,17 +366,17 @@ fn append_all<W: Worker, T: Send>(w: &mut W, vec: &mut Vec<T>, runs: Vec<Blocks<
     let mut blocks: Vec<Vec<T>> = runs.into_iter().flat_map(Blocks::into_vecs).collect();
     let lens = blocks.iter().map(Vec::len);
     // The numbers of values without a size have no limit.
-    let more = lens.fold(0, usize::saturating_add);
+    let mut more = lens.fold(0, usize::saturating_add);
     if blocks.len() <= 1 || size_of::<T>() == 0 || more * size_of::<T>() < BLOCK {
-        for mut block in blocks {
-            if vec.capacity() == 0 {
-                block.reserve(more - block.len());
-                *vec = block;
-            } else {
-                reserve(vec, block.len());
-                vec.append(&mut block);
-            }
+        let mut blocks = blocks.into_iter();
+        if vec.capacity() == 0
+            && let Some(first) = blocks.next()
+        {
+            more -= first.len();
+            *vec = first;
         }
+        reserve(vec, more);
+        blocks.for_each(|mut block| vec.append(&mut block));
         return;
     }
     reserve(vec, more);
@@ -393,7 +394,7 @@ fn append_all<W: Worker, T: Send>(w: &mut W, vec: &mut Vec<T>, runs: Vec<Blocks<
 ///
 /// # Safety
 ///
-/// There is a place for each value of the blocks from `to` on, and nothing else uses these places.
+/// There is a place for each value of the blocks from `to` on, outside of the blocks, and nothing else uses these places.
 unsafe fn copy_all<W: Worker, T: Send>(w: &mut W, blocks: &[Vec<T>], mut to: Places<T>) {
     /// Consecutive values of one block.
     struct Piece<T> {
@@ -412,8 +413,8 @@ unsafe fn copy_all<W: Worker, T: Send>(w: &mut W, blocks: &[Vec<T>], mut to: Pla
     }
     let step = |_: W::Token<'_>, count, index: usize| {
         let piece: &Piece<T> = &pieces[index];
-        // SAFETY: the caller guarantees the places. Each piece has places of its own, and each index comes at most
-        // once.
+        // SAFETY: `from` lies in a block, which is borrowed. The caller guarantees the places. Each piece has places of its
+        // own, and each index comes at most once.
         unsafe { piece.to.0.copy_from_nonoverlapping(piece.from.0, piece.len) };
         count + piece.len
     };

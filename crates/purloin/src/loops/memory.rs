@@ -26,7 +26,8 @@ pub(super) fn reserve<T>(vec: &mut Vec<T>, additional: usize) {
 }
 
 /// A list of values whose length is not known in advance. The values are in blocks, each twice as long as the one before:
-/// a vector in large pages would be copied each time it grows. Where there are no large pages, there is one block.
+/// a vector in large pages would be copied each time it grows. Without large pages there is one block, except where there
+/// are debug assertions.
 pub(crate) struct Blocks<T> {
     full: Vec<Vec<T>>,
     last: Vec<T>,

@@ -1,14 +1,16 @@
 //! `fib N [THREADS]`, as in runtime-benchmarks, without tokens.
 
 use purloin_user::programs::fib;
-use purloin_user::suite;
+use purloin_user::suite::{self, Input};
 
 fn main() {
-    suite::main(Some(("N", fib::SUITE as usize)), |pool, n| {
-        if n > 90 {
-            eprintln!("fib: N is at most 90, not {n}");
-            std::process::exit(2);
-        }
+    let input = Input {
+        name: "N",
+        default: fib::SUITE as usize,
+        is_possible: |n| n <= 90,
+        possible: "a number up to 90",
+    };
+    suite::main(Some(input), |pool, n| {
         Some(pool.run(|_| fib::free(n as u32)))
     });
 }

@@ -1,16 +1,19 @@
-//! `matmul SIZE [THREADS]`, as in runtime-benchmarks, without tokens.
+//! `matmul SIZE [THREADS]`, as in runtime-benchmarks, without tokens. As there, the time includes that for the memory of the
+//! matrices.
 
-use purloin_user::programs::matmul::{self, Matrices, SUITE};
-use purloin_user::suite;
+use purloin_user::programs::matmul::{self, LARGEST, Matrices, SUITE};
+use purloin_user::suite::{self, Input};
 
 fn main() {
-    suite::main(Some(("SIZE", SUITE)), |pool, size| {
-        if !size.is_power_of_two() {
-            eprintln!("matmul: the size is a power of two, not {size}");
-            std::process::exit(2);
-        }
+    let input = Input {
+        name: "SIZE",
+        default: SUITE,
+        is_possible: |size| size.is_power_of_two() && size <= LARGEST,
+        possible: "a power of two up to 16384",
+    };
+    suite::main(Some(input), |pool, size| {
         let mut matrices = Matrices::new(size);
-        matrices.multiply(|results, a, b, row| pool.run(|_| matmul::free(results, a, b, row)));
+        matrices.multiply(|results, a, b| pool.run(|_| matmul::free(results, a, b)));
         suite::check(matrices.is_right());
         None
     });
