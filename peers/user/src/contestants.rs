@@ -43,3 +43,26 @@ pub fn compute(time: Duration) {
         std::hint::spin_loop();
     }
 }
+
+/// Makes a row: the program and its form, the function that measures and checks it, and the contestants with what each of
+/// them runs. Another contestant may measure itself.
+macro_rules! row {
+    ($what:literal, $timed:path, |$pools:ident| {
+        $($name:literal: $run:expr,)+
+    } $(, $other:literal: $measure:ident($argument:literal))?) => {
+        crate::Row {
+            what: $what,
+            ideal: None,
+            workers: 1,
+            contestants: &[
+                $(($name, |$pools| {
+                    // The serial form needs no pool.
+                    let _ = $pools;
+                    $timed(|| $run)
+                }),)+
+                $(($other, |pools| $measure($argument, pools)),)?
+            ],
+        }
+    };
+}
+pub(crate) use row;

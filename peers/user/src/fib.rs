@@ -8,31 +8,16 @@ use purloin::{Serial, Worker};
 use purloin_user::programs::fib;
 
 use crate::Row;
-use crate::contestants::{Pools, timed};
+use crate::contestants::{Pools, row, timed};
 
 pub const ROWS: &[Row] = &[
-    Row {
-        what: "plain fib(38)",
-        ideal: None,
-        workers: 1,
-        contestants: &[
-            ("serial", |_| {
-                timed(FIB, || fib::token(Serial, black_box(N)))
-            }),
-            ("token", |pools| {
-                timed(FIB, || pools.purloin.run(|w| fib::token(w, N)))
-            }),
-            ("free", |pools| {
-                timed(FIB, || pools.purloin.run(|_| fib::free(N)))
-            }),
-            ("chili", |pools| {
-                timed(FIB, || fib::chili(&mut pools.chili.scope(), N))
-            }),
-            ("rayon", |pools| {
-                timed(FIB, || pools.rayon.install(|| fib::rayon(N)))
-            }),
-        ],
-    },
+    row!("plain fib(38)", fib_timed, |pools| {
+        "serial": fib::token(Serial, black_box(N)),
+        "token": pools.purloin.run(|w| fib::token(w, N)),
+        "free": pools.purloin.run(|_| fib::free(N)),
+        "chili": fib::chili(&mut pools.chili.scope(), N),
+        "rayon": pools.rayon.install(|| fib::rayon(N)),
+    }),
     // The speed must not depend on where the frames of the machine stack are, relative to the
     // library's own memory.
     Row {
@@ -73,6 +58,10 @@ pub const ROWS: &[Row] = &[
 
 const N: u32 = 38;
 const FIB: u64 = 39_088_169;
+
+fn fib_timed(f: impl FnOnce() -> u64) -> Option<f64> {
+    timed(FIB, f)
+}
 
 /// Lets the threads of the other contestants fall asleep, and wakes those of this one.
 pub fn warm_up(contestant: &str, pools: &Pools) {

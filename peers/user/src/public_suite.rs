@@ -10,31 +10,10 @@ use purloin_user::programs::queens::{self, Columns};
 use purloin_user::programs::skynet::{self, answer};
 
 use crate::Row;
-use crate::contestants::{Pools, timed};
+use crate::contestants::{Pools, row, timed};
 
 /// The environment variable with the path of the programs under oneTBB: see `peers/cpp/suite.cpp`.
 pub const TBB: &str = "PURLOIN_SUITE_TBB";
-
-/// A row of the suite: the program and its form, the function that measures and checks it, and the contestants.
-macro_rules! row {
-    ($what:literal, $timed:path, |$pools:ident| {
-        $($name:literal: $run:expr,)+
-    } $(, $tbb:literal)?) => {
-        Row {
-            what: $what,
-            ideal: None,
-            workers: 1,
-            contestants: &[
-                $(($name, |$pools| {
-                    // The serial form needs no pool.
-                    let _ = $pools;
-                    $timed(|| $run)
-                }),)+
-                $(("tbb", |pools| under_tbb($tbb, pools)),)?
-            ],
-        }
-    };
-}
 
 pub const ROWS: &[Row] = &[
     row!("fib(39), joins", fib_timed, |pools| {
@@ -43,7 +22,7 @@ pub const ROWS: &[Row] = &[
         "free": pools.purloin.run(|_| fib::free(fib::SUITE)),
         "chili": fib::chili(&mut pools.chili.scope(), fib::SUITE),
         "rayon": pools.rayon.install(|| fib::rayon(fib::SUITE)),
-    }, "fib"),
+    }, "tbb": under_tbb("fib")),
     row!("fib(39), spawns", fib_timed, |pools| {
         "serial": fib::token(Serial, black_box(fib::SUITE)),
         "token": pools.purloin.run(|w| fib::spawns(w, fib::SUITE)),
@@ -68,7 +47,7 @@ pub const ROWS: &[Row] = &[
         "token": pools.purloin.run(|w| skynet::spawns(w, 0, skynet::SUITE)),
         "free": pools.purloin.run(|_| skynet::spawns_free(0, skynet::SUITE)),
         "rayon": pools.rayon.install(|| skynet::spawns_rayon(0, skynet::SUITE)),
-    }, "skynet"),
+    }, "tbb": under_tbb("skynet")),
     row!("nqueens(14), joins", queens_timed, |pools| {
         "serial": queens::serial(Columns::default()),
         "token": pools.purloin.run(|w| queens::token(w, Columns::default())),
@@ -87,7 +66,7 @@ pub const ROWS: &[Row] = &[
         "token": pools.purloin.run(|w| queens::spawns(w, Columns::default())),
         "free": pools.purloin.run(|_| queens::spawns_free(Columns::default())),
         "rayon": pools.rayon.install(|| queens::spawns_rayon(Columns::default())),
-    }, "nqueens"),
+    }, "tbb": under_tbb("nqueens")),
     row!("matmul(2048), joins", matmul_timed, |pools| {
         "serial": product(matmul::serial),
         "token": product(|c, a, b| pools.purloin.run(|w| matmul::token(w, c, a, b))),
@@ -100,7 +79,7 @@ pub const ROWS: &[Row] = &[
         "token": product(|c, a, b| pools.purloin.run(|w| matmul::spawns(w, c, a, b))),
         "free": product(|c, a, b| pools.purloin.run(|_| matmul::spawns_free(c, a, b))),
         "rayon": product(|c, a, b| pools.rayon.install(|| matmul::spawns_rayon(c, a, b))),
-    }, "matmul"),
+    }, "tbb": under_tbb("matmul")),
 ];
 
 fn fib_timed(f: impl FnOnce() -> u64) -> Option<f64> {

@@ -60,11 +60,19 @@ impl Board for Columns {
 
 /// A board for `N` queens whose tasks are short: the columns and diagonals that the queens occupy, as bits of the next
 /// row.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub struct Bits<const N: u32> {
     columns: u32,
     left: u32,
     right: u32,
+}
+
+impl<const N: u32> Bits<N> {
+    pub const EMPTY: Self = Bits {
+        columns: 0,
+        left: 0,
+        right: 0,
+    };
 }
 
 impl<const N: u32> Board for Bits<N> {
