@@ -400,12 +400,13 @@ fn items_are_dropped_although_the_destructor_of_another_one_panics() {
 
 #[test]
 fn results_that_fill_several_blocks_keep_their_order() {
-    /// A value of 128 KiB: 64 of them fill a block of a build without debug assertions.
-    struct Large(Counted, [u8; 128 << 10]);
+    /// 64 values of this size fill a block of a build without debug assertions. Miri runs with small blocks.
+    const SIZE: usize = if cfg!(miri) { 64 } else { 128 << 10 };
 
-    let large = |n: u64| Large(Counted::new(n), [n as u8; 128 << 10]);
-    // More values would take too much memory under Miri.
-    let len = if cfg!(miri) { 70 } else { 600 };
+    struct Large(Counted, [u8; SIZE]);
+
+    let large = |n: u64| Large(Counted::new(n), [n as u8; SIZE]);
+    let len = 600;
     let counting = Counting::begin();
     let pool = common::pool(3);
     let odd = |n: &u64| n % 2 == 1;
