@@ -2,8 +2,8 @@
 //
 //   suite fib|skynet|nqueens|matmul THREADS
 //
-// Each runs once to warm up and once by the clock, checks its answers, and prints the lines of the suite. More than two
-// children of a task are a task group, whose last child runs in the place of its parent.
+// Each runs once to warm up and once to be timed, checks its answers, and prints the suite's output. A task with more than
+// two children puts them into a task group, and runs the last child itself.
 
 #include <algorithm>
 #include <array>

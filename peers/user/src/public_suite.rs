@@ -94,7 +94,7 @@ fn queens_timed(f: impl FnOnce() -> u64) -> Option<f64> {
     timed(queens::SUITE_ANSWER, f)
 }
 
-/// The time includes that for the memory of the matrices, as in the suite, but not the check of the results.
+/// As in the suite, the time includes the allocation of the matrices, but not the check of the result.
 fn matmul_timed(f: impl FnOnce() -> Matrices) -> Option<f64> {
     let mut matrices = None;
     let seconds = timed((), || matrices = Some(f()))?;

@@ -1,4 +1,4 @@
-//! The command line and the output of the suite: a program runs once to warm up and once by the clock, and prints YAML.
+//! The command line and the output of the suite: a program runs once to warm up and once to be timed, and prints YAML.
 
 use std::fmt::Display;
 use std::num::NonZero;
@@ -11,31 +11,33 @@ use purloin::Pool;
 pub struct Input {
     pub name: &'static str,
     pub default: usize,
-    /// Whether a number is possible.
-    pub is_possible: fn(usize) -> bool,
-    /// What is possible, for the error message.
-    pub possible: &'static str,
+    /// Returns whether the program accepts a number.
+    pub accepts: fn(usize) -> bool,
+    /// The numbers that it accepts, in words, for the error message.
+    pub accepted: &'static str,
 }
 
-/// Runs a program of the suite. Its arguments are its input, if it takes one, and the number of threads: half of the
-/// processors if there is none.
+/// Runs a program of the suite. Its arguments are its input, if it takes one, and the number of threads, by default half the
+/// number of processors.
 ///
-/// `run` gets the pool and the input, and returns the output to print if there is any. It ends the program if it finds its
-/// answer wrong.
+/// `run` gets the pool and the input, and returns the output to print, if any. It checks its answer.
 pub fn main(input: Option<Input>, run: impl Fn(&Pool, usize) -> Option<u64>) {
     let mut arguments = std::env::args().skip(1);
-    let mut number = |what: &str, possible: &str, is_possible: &dyn Fn(usize) -> bool| {
+    let mut number = |what: &str, accepted: &str, accepts: &dyn Fn(usize) -> bool| {
         let text = arguments.next()?;
-        let number = text.parse().ok().filter(|number| is_possible(*number));
-        Some(number.unwrap_or_else(|| refuse(format_args!("{what} is {possible}, not '{text}'"))))
+        let number = text.parse().ok().filter(|number| accepts(*number));
+        Some(
+            number
+                .unwrap_or_else(|| refuse(format_args!("{what} must be {accepted}, not '{text}'"))),
+        )
     };
     let chosen = input.as_ref().map_or(0, |input| {
-        number(input.name, input.possible, &input.is_possible).unwrap_or(input.default)
+        number(input.name, input.accepted, &input.accepts).unwrap_or(input.default)
     });
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
     let threads = number("THREADS", "a number", &|_| true).unwrap_or((processors / 2).max(1));
     if let Some(text) = arguments.next() {
-        refuse(format_args!("there is an argument too many: '{text}'"));
+        refuse(format_args!("unexpected argument '{text}'"));
     }
     let pool = match Pool::builder().workers(threads).build() {
         Ok(pool) => pool,
@@ -60,14 +62,14 @@ pub fn main(input: Option<Input>, run: impl Fn(&Pool, usize) -> Option<u64>) {
     }
 }
 
-/// Ends the program because of a mistake in its arguments.
+/// Exits because of a mistake in the arguments.
 fn refuse(mistake: impl Display) -> ! {
     let program = std::env::args().next().unwrap_or_default();
     eprintln!("{program}: {mistake}");
     exit(2);
 }
 
-/// Ends the program unless an answer is right.
+/// Exits with an error unless the answer is right.
 pub fn check(is_right: bool) {
     if !is_right {
         eprintln!("the answer is wrong");
@@ -75,7 +77,7 @@ pub fn check(is_right: bool) {
     }
 }
 
-/// Returns the largest amount of memory that the process has had, in KiB, where the system tells.
+/// Returns the peak resident memory of the process in KiB, if the system reports it.
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status

@@ -8,8 +8,7 @@ use super::memory::{BLOCK, Blocks, reserve};
 use super::{Converted, ExactIterations, Iterations, Pair};
 use crate::worker::Worker;
 
-/// A pointer to places of a vector that outlives it: to its spare capacity, where the results of a loop go, or to results that
-/// are only read.
+/// A pointer into a vector that outlives it: to spare capacity for the results of a loop, or to results that are copied.
 struct Places<T>(*mut MaybeUninit<T>);
 
 impl<T> Clone for Places<T> {
@@ -23,7 +22,7 @@ impl<T> Copy for Places<T> {}
 // SAFETY: each place is written by one iteration, and then moved with the run that has written it, or copied to a place
 // of one owner. So sharing the places sends values of `T` between threads, and nothing else.
 unsafe impl<T: Send> Sync for Places<T> {}
-// SAFETY: as above.
+// SAFETY: sending the pointer does what sharing it does.
 unsafe impl<T: Send> Send for Places<T> {}
 
 impl<T> Places<T> {
@@ -365,7 +364,7 @@ const PIECE: usize = if cfg!(debug_assertions) { 256 } else { 2 << 20 };
 fn append_all<W: Worker, T: Send>(w: &mut W, vec: &mut Vec<T>, runs: Vec<Blocks<T>>) {
     let mut blocks: Vec<Vec<T>> = runs.into_iter().flat_map(Blocks::into_vecs).collect();
     let lens = blocks.iter().map(Vec::len);
-    // The numbers of values without a size have no limit.
+    // Values without a size may be more than `usize` can count.
     let mut more = lens.fold(0, usize::saturating_add);
     if blocks.len() <= 1 || size_of::<T>() == 0 || more * size_of::<T>() < BLOCK {
         let mut blocks = blocks.into_iter();
@@ -389,8 +388,8 @@ fn append_all<W: Worker, T: Send>(w: &mut W, vec: &mut Vec<T>, runs: Vec<Blocks<
     }
 }
 
-/// Copies the values of all blocks, bit by bit, to consecutive places. Panics if a worker leaves one out. Until the caller
-/// lets them go, the values belong to the blocks: if this panics, each value is dropped once.
+/// Copies the values of all blocks, bit by bit, to consecutive places. Panics if a worker leaves one out. The values still
+/// belong to the blocks, so after a panic each of them is dropped once.
 ///
 /// # Safety
 ///

@@ -8,6 +8,7 @@ use super::adapted::{
 };
 use super::chain::{Chain, Exact, IntoChain, Reversible, Source};
 use super::combined::{Concat, Skip, StepBy, Take, Zip};
+use crate::loops::IntoIterations;
 use crate::worker::SyncBody;
 
 /// Adaptors.
@@ -177,7 +178,7 @@ impl<R, C: Chain> Par<R, C> {
     where
         C: Exact,
     {
-        self.with(|chain| Zip(Source::new(0..usize::MAX - 1), chain))
+        self.with(|chain| Zip(Source::new((0..).into_iterations()), chain))
     }
 
     /// Goes over this chain and `other` in step, until one of them ends. See [`Iterator::zip`].

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use super::chain::{Chain, Exact};
 use super::{Par, Run, Runner};
-use crate::loops::{self, Pair, Try};
+use crate::loops::{self, IntoIterations, Pair, Try};
 use crate::worker::SyncBody;
 
 impl<R: Runner, C: Run<R>> Par<R, C> {
@@ -424,7 +424,7 @@ impl<R: Runner, C: Run<R>> Par<R, C> {
     {
         let holds = &holds;
         self.run(move |mut w, items, map| {
-            let numbered = Pair::new(0..usize::MAX - 1, items);
+            let numbered = Pair::new((0..).into_iterations(), items);
             loops::first(&mut w, numbered, |w, (position, item)| {
                 holds(C::item(map, w, item)).then_some(position)
             })

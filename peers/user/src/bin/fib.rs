@@ -7,8 +7,8 @@ fn main() {
     let input = Input {
         name: "N",
         default: fib::SUITE as usize,
-        is_possible: |n| n <= 90,
-        possible: "a number up to 90",
+        accepts: |n| n <= 90,
+        accepted: "a number up to 90",
     };
     suite::main(Some(input), |pool, n| {
         Some(pool.run(|_| fib::free(n as u32)))

@@ -1,5 +1,5 @@
-//! `matmul SIZE [THREADS]`, as in runtime-benchmarks, without tokens. As there, the time includes that for the memory of the
-//! matrices.
+//! `matmul SIZE [THREADS]`, as in runtime-benchmarks, without tokens. The time includes the allocation of the matrices and
+//! the check of the result.
 
 use purloin_user::programs::matmul::{self, LARGEST, Matrices, SUITE};
 use purloin_user::suite::{self, Input};
@@ -8,8 +8,8 @@ fn main() {
     let input = Input {
         name: "SIZE",
         default: SUITE,
-        is_possible: |size| size.is_power_of_two() && size <= LARGEST,
-        possible: "a power of two up to 16384",
+        accepts: |size| size.is_power_of_two() && size <= LARGEST,
+        accepted: "a power of two up to 16384",
     };
     suite::main(Some(input), |pool, size| {
         let mut matrices = Matrices::new(size);
