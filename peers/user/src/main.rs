@@ -28,8 +28,8 @@ struct Arguments {
     /// Measure loops, sorts and graphs of everyday programs instead (two minutes)
     #[arg(long)]
     everyday: bool,
-    /// Measure the programs of the public suite runtime-benchmarks instead, also under oneTBB if `./x` finds it (ten
-    /// minutes)
+    /// Measure the programs of the public suite runtime-benchmarks instead, also under oneTBB if `./x` can build them
+    /// (minutes for each run)
     #[arg(long, conflicts_with = "everyday")]
     suite: bool,
     /// Measure only the rows whose names contain this text
