@@ -250,10 +250,19 @@ impl CancelState {
 impl Drop for CancelState {
     #[inline]
     fn drop(&mut self) {
-        let source = self.0.get_mut().map_addr(|address| address & !CANCELLED);
-        if !source.is_null() {
-            // SAFETY: the state owns this token, see `link`.
-            drop(unsafe { Arc::from_raw(source) });
+        #[cold]
+        #[inline(never)]
+        fn drop_token(word: *mut Source) {
+            let source = word.map_addr(|address| address & !CANCELLED);
+            if !source.is_null() {
+                // SAFETY: the state owns this token, see `link`.
+                drop(unsafe { Arc::from_raw(source) });
+            }
+        }
+
+        let word = *self.0.get_mut();
+        if !word.is_null() {
+            drop_token(word);
         }
     }
 }
@@ -265,7 +274,7 @@ impl fmt::Debug for CancelState {
 }
 
 /// The state of the scope around a loop, or none. A worker knows it for the code that it runs, see
-/// `runtime/cancel_scopes.rs`; so does any other thread that runs the body of a finish.
+/// `runtime/frame.rs`; so does any other thread that runs the body of a finish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CancelFlag(*const CancelState);
 

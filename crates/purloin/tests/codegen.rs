@@ -1,4 +1,4 @@
-//! The machine code of a join's fast path, and of the strips of a loop, in a user's release build.
+//! The machine code of a join's fast path, of spawns, and of the strips of a loop, in a user's release build.
 //!
 //! A join costs about a nanosecond because its fast path is some thirty instructions, none of
 //! them atomic. The test builds `tests/codegen` with cargo's default release profile,
@@ -6,7 +6,7 @@
 #![cfg(all(target_arch = "x86_64", target_os = "linux", not(miri), not(loom)))]
 #![allow(missing_docs)]
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::process::Command;
 
@@ -17,7 +17,44 @@ const JOIN: &str = "join_in_registers";
 /// of its closures. With the compiler that rust-toolchain.toml names. If a change lowers one, lower
 /// it here.
 const THROUGH_A_TOKEN: usize = 52;
-const WITHOUT_A_TOKEN: usize = 60;
+const WITHOUT_A_TOKEN: usize = 50;
+
+/// Maximum number of instructions for a task that is spawned and that its own worker runs: to push it to the stack, to
+/// take it back, and to run it. Some ten of them belong to the task itself and to the loop around the spawn.
+const SPAWN: [usize; 3] = [41, 16, 31];
+/// Maximum number of instructions from the entry to the return of a finish without tasks.
+const FINISH: usize = 95;
+
+#[test]
+fn the_fast_path_of_a_spawn_does_not_grow() {
+    let program = build();
+    let calls_a_task = |i: &Instruction| i.is("call") && i.text.contains("*-0x38(");
+    let finishes = disassemble(&program, "6finish6finish17h");
+    let costs = finishes.iter().filter_map(|finish| {
+        let push = shortest_circle(finish, |i| i.text.contains("run_in_slot"))?;
+        let take_back = shortest_circle(finish, calls_a_task)?;
+        let empty = shortest_way(finish, 0, |i| i.is("ret"))?;
+        Some((push, take_back, empty))
+    });
+    let (push, take_back, empty) = costs
+        .min()
+        .expect("there is a finish that spawns in a loop");
+    let runs = disassemble(&program, "run_in_slot");
+    let run = runs.iter().filter(|run| run.iter().any(|i| i.is("imul")));
+    let run = run
+        .filter_map(|run| shortest_way(run, 0, |i| i.is("ret")))
+        .min();
+    let run = run.expect("there is a task that multiplies");
+    let found = [push, take_back, run];
+    assert!(
+        found.iter().zip(SPAWN).all(|(&found, most)| found <= most),
+        "a spawn has grown: its push, its way back and its run take {found:?} instructions instead of {SPAWN:?}"
+    );
+    assert!(
+        empty <= FINISH,
+        "a finish without tasks has grown from {FINISH} to {empty} instructions"
+    );
+}
 
 #[test]
 fn the_fast_path_of_a_join_does_not_grow() {
@@ -142,6 +179,49 @@ fn disassemble(program: &str, name: &str) -> Vec<Vec<Instruction>> {
     functions
         .map(|function| function.lines().skip(1).filter_map(instruction).collect())
         .collect()
+}
+
+/// Returns the number of instructions on the shortest circle through one with this property. A way with another call is a
+/// slow path.
+fn shortest_circle(code: &[Instruction], is_on_it: impl Fn(&Instruction) -> bool) -> Option<usize> {
+    let starts = (0..code.len()).filter(|&place| is_on_it(&code[place]));
+    starts
+        .filter_map(|start| shortest_way(code, start + 1, |i| i.address == code[start].address))
+        .min()
+}
+
+/// Returns the number of instructions on the shortest way from the one at `start` to one with this property, both
+/// included. A way with a call in between is a slow path.
+fn shortest_way(
+    code: &[Instruction],
+    start: usize,
+    is_end: impl Fn(&Instruction) -> bool,
+) -> Option<usize> {
+    let places = code.iter().enumerate().map(|(place, i)| (i.address, place));
+    let places: HashMap<u64, usize> = places.collect();
+    let mut seen = vec![false; code.len()];
+    let mut open = VecDeque::from([(start, 1)]);
+    while let Some((place, length)) = open.pop_front() {
+        let Some(instruction) = code.get(place) else {
+            continue;
+        };
+        if is_end(instruction) {
+            return Some(length);
+        }
+        if std::mem::replace(&mut seen[place], true)
+            || instruction.is("call")
+            || instruction.is("ret")
+        {
+            continue;
+        }
+        if let Some(&target) = instruction.target().and_then(|target| places.get(&target)) {
+            open.push_back((target, length + 1));
+        }
+        if !instruction.is("jmp") {
+            open.push_back((place + 1, length + 1));
+        }
+    }
+    None
 }
 
 /// Returns the shortest way from entry to return that joins twice more: in each of the closures. A

@@ -55,20 +55,20 @@ use crate::scope::Scope;
 use crate::sleep::Waiter;
 use crate::sync::plain::OnceLock;
 use crate::sync::thread;
-use crate::unwind::{FirstPanic, Panic, catch, discard, drop_catching, raise};
+use crate::unwind::{Panic, catch, catch_apart, raise};
 
 /// The state of a finish, in its [`Scope`].
 pub struct Finish<S: Scheduler> {
     pool: *const Shared<S>,
-    owner: Waiter,
+    /// The worker that opened the finish. Without meaning if a thread outside the pool has: its queue is there from the
+    /// beginning.
+    owner: usize,
     lineage: Lineage,
-    /// The first panic of a task, or of a future whose result is never fetched.
-    panic: FirstPanic,
     /// Whether tasks that have not begun are dropped.
     is_cancelled: CancelState,
     /// The scope of the tasks, if it is not the scope of this finish.
     scope: Option<CancelFlag>,
-    /// The queue of tasks that could not go to a task stack. It is made for the first of them.
+    /// The queue of tasks that could not go to a task stack, and the first panic. It is made for the first of them.
     queue: OnceLock<Arc<Queue<S>>>,
 }
 
@@ -86,18 +86,26 @@ pub(crate) fn finish<'env, S: Scheduler, F, R>(
 where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, S>) -> R,
 {
-    let owner = Waiter::Worker(thread.index());
-    let finish = Finish::new(thread.pool(), owner, thread.lineage(), around);
-    let scope = Scope::new(finish);
+    let scope = Scope::new(Finish {
+        pool: thread.pool(),
+        owner: thread.index(),
+        lineage: thread.lineage(),
+        is_cancelled: CancelState::new(),
+        scope: around,
+        queue: OnceLock::new(),
+    });
     let result = thread.in_body(scope.finish(), |frame| {
         let result = catch(|| body(&scope));
-        end_above(thread, frame.base, frame.spawn_top);
+        end_above(thread, frame.base(), frame.spawn_top());
         if let Some(queue) = scope.finish().queue.get() {
             queue.await_end(thread);
         }
         result
     });
-    let result = scope.finish().conclude(result);
+    let result = match scope.finish().queue.get() {
+        Some(queue) => queue.conclude(result),
+        None => result,
+    };
     result.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
@@ -108,17 +116,21 @@ where
     F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, S>) -> R,
 {
     let result = pool.as_outside_call(|lineage| {
-        let owner = Waiter::Outside(thread::current());
-        let finish = Finish::new(pool, owner, lineage, None);
-        let scope: Scope<'_, 'env, S> = Scope::new(finish);
+        let queue = Arc::new(Queue::new(Waiter::Outside(thread::current()), lineage));
+        let scope: Scope<'_, 'env, S> = Scope::new(Finish {
+            pool,
+            owner: usize::MAX,
+            lineage,
+            is_cancelled: CancelState::new(),
+            scope: None,
+            queue: OnceLock::from(Arc::clone(&queue)),
+        });
         let result = in_scope(scope.finish().flag(), || {
             let result = catch(|| body(&scope));
-            if let Some(queue) = scope.finish().queue.get() {
-                queue.await_end_outside(pool);
-            }
+            queue.await_end_outside(pool);
             result
         });
-        scope.finish().conclude(result.and_then(|result| result))
+        queue.conclude(result.and_then(|result| result))
     });
     result.unwrap_or_else(|panic| raise(panic))
 }
@@ -144,16 +156,19 @@ fn end_above_while<S: Scheduler>(
 ) {
     let tasks = &thread.tasks;
     let stack = tasks.stack();
-    while stack.top() > base {
-        let slot = stack.top().wrapping_sub(1);
+    loop {
+        let top = stack.top();
+        if top <= base {
+            break;
+        }
+        let slot = top.wrapping_sub(1);
         // SAFETY: `slot` is the top of this thread's own stack, so it was pushed.
         if !ends(unsafe { &*slot }) {
             return;
         }
-        // Sets `spawn_top` before the pop, which opens the slots above it.
-        stack.set_spawn_top(if slot > base { slot } else { spawn_top });
-        thread.core().tickets.remove(slot);
-        thread.lower_frame(slot);
+        // Before the pop, which opens the slots above it.
+        stack.set_spawn_top(slot);
+        thread.forget_ticket(slot);
         // SAFETY: `slot` is the top of this thread's own stack, so it was pushed.
         if tasks.pop(slot, true) || unsafe { S::reclaim_or_wait(thread, slot) } {
             // SAFETY: the owner has the task, and the task moves itself out of the slot before
@@ -163,52 +178,24 @@ fn end_above_while<S: Scheduler>(
             tasks.release(slot);
         }
     }
+    stack.set_spawn_top(spawn_top);
 }
 
 /// Returns whether half of the stack is in use, or the system has no memory for more of it. The other
 /// half is for joins.
 pub(super) fn is_half_full<S: Scheduler>(thread: Me<'_, S>) -> bool {
     let stack = thread.stack();
-    stack.position(stack.top()) >= stack.capacity() / 2 || !stack.make_room()
+    stack.top() >= stack.half() || !stack.make_room()
 }
 
 /// A spawned task, as stored in a slot.
+#[repr(C)]
 struct Spawned<S: Scheduler, F> {
     finish: *const Finish<S>,
     task: F,
 }
 
 impl<S: Scheduler> Finish<S> {
-    fn new(pool: &Shared<S>, owner: Waiter, lineage: Lineage, scope: Option<CancelFlag>) -> Self {
-        Finish {
-            pool,
-            owner,
-            lineage,
-            panic: FirstPanic::default(),
-            is_cancelled: CancelState::new(),
-            scope,
-            queue: OnceLock::new(),
-        }
-    }
-
-    /// Returns the outcome of the finish after all of its tasks, from the outcome of its body.
-    fn conclude<R>(&self, body: thread::Result<R>) -> thread::Result<R> {
-        let Some(of_a_task) = self.panic.take() else {
-            return body;
-        };
-        match body {
-            Ok(result) => {
-                // It may panic when it is dropped.
-                discard(result);
-                Err(of_a_task)
-            }
-            Err(panic) => {
-                discard(of_a_task);
-                Err(panic)
-            }
-        }
-    }
-
     /// Implements [`Scope::spawn`].
     ///
     /// Inlined, so that the captures of the task go to the slot one by one, as the program has them. If a function
@@ -219,8 +206,8 @@ impl<S: Scheduler> Finish<S> {
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
-        match self.worker_to_push() {
-            Some(thread) => self.push::<false, F>(thread, task),
+        match self.frame_to_push() {
+            Some((thread, frame)) => self.push::<false, F>(thread, frame, task),
             None => self.enqueue(self.job::<false, F>(task)),
         }
     }
@@ -231,9 +218,9 @@ impl<S: Scheduler> Finish<S> {
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
-        let pusher = if calls { None } else { self.worker_to_push() };
+        let pusher = if calls { None } else { self.frame_to_push() };
         match pusher {
-            Some(thread) => self.push::<true, F>(thread, ticket),
+            Some((thread, frame)) => self.push::<true, F>(thread, frame, ticket),
             None => self.enqueue(self.job::<true, F>(ticket)),
         }
     }
@@ -254,20 +241,24 @@ impl<S: Scheduler> Finish<S> {
         self.is_cancelled.is_set()
     }
 
-    /// Returns the worker of this thread if a spawn goes to its stack.
-    #[inline(never)]
-    fn worker_to_push(&self) -> Option<Me<'_, S>> {
+    /// Returns the worker of this thread and its innermost frame, if a spawn goes to its stack.
+    #[inline(always)]
+    fn frame_to_push(&self) -> Option<(Me<'_, S>, &Frame<S>)> {
         let thread = self.pool().current()?;
-        self.frame_to_push(thread).map(|_| thread)
+        match thread.frame_to_push(self) {
+            Some(frame) => Some((thread, frame)),
+            None => self.frame_with_room(thread),
+        }
     }
 
-    /// Returns the innermost frame if a spawn on this worker goes to its stack.
-    #[inline(always)]
-    fn frame_to_push<'w>(&self, thread: Me<'w, S>) -> Option<&'w Frame<S>> {
+    /// Does the same as [`Self::frame_to_push`] where the stack may have to be cleared or opened.
+    #[cold]
+    #[inline(never)]
+    fn frame_with_room<'w>(&self, thread: Me<'w, S>) -> Option<(Me<'w, S>, &'w Frame<S>)> {
         let frame = thread.innermost_of(self)?;
         let has_room =
-            thread.may_suspend(frame) && (!is_half_full(thread) || self.makes_room(thread, frame));
-        has_room.then_some(frame)
+            frame.takes_spawns() && (!is_half_full(thread) || self.makes_room(thread, frame));
+        has_room.then_some((thread, frame))
     }
 
     /// Removes the newest spawns that thieves have ended, and returns whether that has made room.
@@ -275,21 +266,21 @@ impl<S: Scheduler> Finish<S> {
     /// finish, where hardly any token has its top above these slots. Such a token becomes stale.
     #[cold]
     fn makes_room(&self, thread: Me<'_, S>, frame: &Frame<S>) -> bool {
-        if frame.is_body {
+        if frame.is_body() {
             let has_ended = |slot: &Slot<S>| slot.header().outcome().is_done();
-            end_above_while(thread, frame.base, frame.spawn_top, has_ended);
-            thread.extend_frame();
+            end_above_while(thread, frame.base(), frame.spawn_top(), has_ended);
+            frame.extend(thread.stack().top());
         }
         S::serve(thread);
         !is_half_full(thread)
     }
 
     #[inline(always)]
-    fn push<const IS_TICKET: bool, F>(&self, thread: Me<'_, S>, task: F)
+    fn push<const IS_TICKET: bool, F>(&self, thread: Me<'_, S>, frame: &Frame<S>, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send,
     {
-        let slot = thread.stack().top();
+        let slot = frame.top();
         let finish: *const Finish<S> = self;
         // SAFETY: the slot is the free one at the top of the owner's stack. The finish waits for
         // the task, so the borrows of the task stay valid until it has run.
@@ -301,31 +292,41 @@ impl<S: Scheduler> Finish<S> {
                 (*slot).write(run_boxed::<S, IS_TICKET, F>, Spawned { finish, task });
             }
         }
+        frame.extend(slot.wrapping_add(1));
         thread.push_spawn(slot);
     }
 
-    /// Runs a task of this finish, and then all of its spawns.
+    /// Runs a task of this finish in a frame of its own, and then all of its spawns.
     fn run_all<const IS_TICKET: bool, F>(&self, thread: Me<'_, S>, task: F)
     where
         F: for<'t> FnOnce(Token<'t, S>),
     {
         thread.in_frame_apart(null(), self.flag(), || {
-            self.run::<IS_TICKET, F>(thread, task)
+            self.run::<IS_TICKET, F>(thread, || task)
         });
     }
 
-    /// Runs a task of this finish, and leaves its spawns on the stack. Drops the task if the scope
-    /// is cancelled.
+    /// Runs the task that `take` returns, a task of this finish, in the innermost frame, and leaves its spawns on the
+    /// stack. Drops the task if the scope is cancelled.
+    ///
+    /// The frame is the frame of this finish, whose body has ended, or that of a task which has not begun.
+    ///
+    /// If this function got the task itself, the captures would go from the slot to memory, in words of 16 bytes, just
+    /// after they were stored in words of 8, and wait for those stores.
     #[inline(always)]
-    fn run<const IS_TICKET: bool, F>(&self, thread: Me<'_, S>, task: F)
+    fn run<const IS_TICKET: bool, F>(&self, thread: Me<'_, S>, take: impl FnOnce() -> F)
     where
         F: for<'t> FnOnce(Token<'t, S>),
     {
-        let is_dropped = !IS_TICKET && self.is_cancelled();
-        let result = thread.in_task(self, self.flag(), |_| match is_dropped {
-            false => catch(|| task(Token::at_top(thread))),
-            true => drop_catching(task).map_or(Ok(()), Err),
-        });
+        debug_assert!(
+            thread.scope() == self.flag(),
+            "the frame has entered the scope"
+        );
+        thread.begin_task(self);
+        let result = match !IS_TICKET && self.is_cancelled() {
+            false => catch(move || take()(Token::at_top(thread))),
+            true => catch_apart(move || drop(take())),
+        };
         if let Err(panic) = result {
             self.keep_panic(panic);
         }
@@ -340,7 +341,7 @@ impl<S: Scheduler> Finish<S> {
         if panic.is::<Cancelled>() && self.is_cancelled() {
             return;
         }
-        self.panic.keep(panic);
+        self.queue().panic.keep(panic);
     }
 
     /// Returns the lineage of the worker that opened the finish.
@@ -360,11 +361,9 @@ impl<S: Scheduler> Finish<S> {
         F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        if let Some(thread) = self.pool().current()
-            && let Some(frame) = self.frame_to_push(thread)
-        {
-            let newest = match frame.is_body {
-                true => frame.base,
+        if let Some((thread, frame)) = self.frame_to_push() {
+            let newest = match frame.is_body() {
+                true => frame.base(),
                 false => thread.stack().top(),
             };
             return future::future(thread, newest, self, closure);
@@ -430,8 +429,8 @@ impl<S: Scheduler> Finish<S> {
     }
 
     fn queue(&self) -> &Arc<Queue<S>> {
-        self.queue
-            .get_or_init(|| Arc::new(Queue::new(self.owner.clone(), self.lineage)))
+        let new = || Arc::new(Queue::new(Waiter::Worker(self.owner), self.lineage));
+        self.queue.get_or_init(new)
     }
 
     /// Returns the job that runs a task of this finish. Inlined, so that the task goes to its box as to a slot.
@@ -465,8 +464,9 @@ where
     // SAFETY: the caller has taken the task, once. The finish has not ended, because it waits
     // for the task.
     unsafe {
-        let spawned = slot.read::<Spawned<S, F>>();
-        (*spawned.finish).run::<IS_TICKET, F>(thread, spawned.task);
+        // The pointer comes first, so it may be read alone.
+        let finish = slot.read::<*const Finish<S>>();
+        (*finish).run::<IS_TICKET, F>(thread, || slot.read::<Spawned<S, F>>().task);
     }
 }
 
@@ -480,7 +480,7 @@ where
     // SAFETY: the caller has taken the task, once. The finish has not ended, because it waits
     // for the task.
     unsafe {
-        let spawned = slot.read::<Spawned<S, Box<F>>>();
-        (*spawned.finish).run::<IS_TICKET, F>(thread, *spawned.task);
+        let Spawned { finish, task } = slot.read::<Spawned<S, Box<F>>>();
+        (*finish).run::<IS_TICKET, F>(thread, || *task);
     }
 }

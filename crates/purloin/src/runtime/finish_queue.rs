@@ -16,10 +16,13 @@ use crate::pool::worker::wait::{self, Awaited, Wait};
 use crate::pool::{Injected, Job, Lineage, Me, Row, Shared};
 use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
 use crate::sleep::{Latch, Slept, Waiter, recheck_interval};
-use crate::sync::{Mutex, lock};
+use crate::sync::{Mutex, lock, thread};
+use crate::unwind::{FirstPanic, discard};
 
 /// The tasks of a finish that could not go to a task stack.
 pub(super) struct Queue<S: Scheduler> {
+    /// The first panic of a task, wherever it lay, or of a future whose result is never fetched.
+    pub(super) panic: FirstPanic,
     /// Held for each task, waiting or running, that has not ended. The owner waits for it.
     pending: Latch,
     lineage: Lineage,
@@ -43,9 +46,28 @@ impl<S: Scheduler> Queue<S> {
             owner_waits: false,
         };
         Queue {
+            panic: FirstPanic::default(),
             pending: Latch::new(0, owner),
             lineage,
             waiting: Mutex::new(waiting),
+        }
+    }
+
+    /// Returns the outcome of the finish after all of its tasks, from the outcome of its body.
+    pub(super) fn conclude<R>(&self, body: thread::Result<R>) -> thread::Result<R> {
+        let Some(of_a_task) = self.panic.take() else {
+            return body;
+        };
+        match body {
+            Ok(result) => {
+                // It may panic when it is dropped.
+                discard(result);
+                Err(of_a_task)
+            }
+            Err(panic) => {
+                discard(of_a_task);
+                Err(panic)
+            }
         }
     }
 

@@ -1,21 +1,41 @@
-//! The bookkeeping of a worker: frames and tickets.
+//! Frames: which tasks end before which code goes on, and which scope code belongs to.
 //!
 //! A **frame** is a piece of the worker's task stack: the tasks that the body of a finish, or one
 //! task, has pushed. Frames nest. A spawn may go to the stack only where its finish has the
 //! innermost frame, because the tasks of an inner frame end before the tasks of an outer frame.
 //!
-//! A **ticket** is the task of a future, see [`super::future`].
+//! The tasks of a finish that its owner takes back run in the frame of its body, one after the other. The tasks
+//! that a stolen spawn leaves behind run in the frame of that spawn.
+//!
+//! # Scopes
+//!
+//! A frame belongs to a scope: that of the innermost finish whose body or task contains its code. This scope's
+//! [`cancel`](crate::Scope::cancel) stops the loops of the code, whatever its token. A job that a worker runs on
+//! top of suspended code belongs to no scope of that code.
+//!
+//! A stolen closure of a join belongs to the scope in which its owner pushed it, and a join must not record
+//! that. So a thief looks for it in the victim's list of frames, outermost first: the innermost frame that began at or
+//! below the stolen slot has the scope. As with [lineages](crate::pool::Lineage), the scopes up to there
+//! wait for the slot, so they do not end while the thief holds the task.
+//!
+//! # The list of frames
+//!
+//! The elements of the list are used again, and live as long as the worker. So a thief may read all of them. A frame may
+//! end although a task that was pushed in it stays on the stack, where it belongs to the frame around it, which has the same
+//! scope. The owner may then begin a frame of another scope in the same element, while a thief that holds the task reads
+//! it. So the thief looks twice at where the frame began. If it has read the newer scope, it has acquired the end of
+//! the older frame, and the second look finds that the element is not in use, or begins above the slot.
 
-use std::cell::{Cell, UnsafeCell};
-use std::ptr::null;
+use std::cell::Cell;
+use std::ptr::{NonNull, null, null_mut};
 
 use super::finish::{Finish, end_above};
 use super::slot::Slot;
-use super::stack::SLOT;
+use super::stack::{SLOT, TaskStack};
 use crate::cancel::CancelFlag;
 use crate::pool::Me;
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::sync::thread;
+use crate::sync::{AtomicPtr, AtomicUsize, Ordering, thread};
 
 /// Bytes of thread stack for each slot of the task stack. A join that waits for its first closure keeps
 /// at least a return address, its worker and its slot in its frame, which takes 32 bytes. Spawns and
@@ -38,23 +58,213 @@ pub(crate) const fn task_bytes(stack_size: usize) -> usize {
     }
 }
 
-/// A piece of the task stack, which ends before the tasks below it go on. The value lies on the thread's
-/// stack, in the function that begins the frame, and [`Core`](crate::pool::worker::Core) points to the innermost frame. So
-/// no copy is made when a frame begins or ends.
+/// A piece of the task stack, which ends before the tasks below it go on.
 pub(crate) struct Frame<S: Scheduler> {
-    finish: *const Finish<S>,
-    /// Whether the frame is the body of the finish. While a body is innermost, only the token of a loop can be newer than
-    /// its frame. In a task, the token of a join's second closure is newer.
-    pub(super) is_body: bool,
-    /// The top of the stack when the frame began.
-    pub(super) base: *mut Slot<S>,
-    /// [`TaskStack::spawn_top`](super::TaskStack::spawn_top) when the frame began.
-    pub(super) spawn_top: *mut Slot<S>,
+    // What thieves read.
+    /// The address of the top of the stack when the frame began; the maximum if the element is not in use.
+    start: AtomicUsize,
+    /// The flag of the scope.
+    scope: AtomicPtr<()>,
+    /// The element for a frame within this one.
+    inner: AtomicPtr<Frame<S>>,
+
+    // What only the owner uses.
+    /// The frame around this one; null for the root.
+    outer: *const Frame<S>,
+    kind: Cell<Kind>,
+    /// The finish whose body or task runs in the frame, or null.
+    finish: Cell<*const Finish<S>>,
+    /// The top of the stack when the body or the newest task began.
+    base: Cell<*mut Slot<S>>,
+    /// [`TaskStack::spawn_top`] when the frame began.
+    spawn_top: Cell<*mut Slot<S>>,
     /// The top after the frame's last spawn.
     top: Cell<*mut Slot<S>>,
+    /// Where the frame's spawns no longer go to the stack: null if the worker has suspended too many tasks.
+    limit: Cell<*mut Slot<S>>,
     /// The number of suspended tasks when the body of the finish began, or 0 in a task of a job: all tasks that the
     /// worker has suspended below the job count.
-    suspended: usize,
+    suspended: Cell<usize>,
+}
+
+/// The code that runs in a frame.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Code such that nothing waits for the tasks that it leaves behind: a panic handler, or the code of a thread of the
+    /// program that is a worker, outside of all calls, finishes and tasks.
+    Outside,
+    /// The body of the finish. While a body is innermost, only the token of a loop can be newer than its frame.
+    Body,
+    /// A task. The token of a join's second closure is newer than the frame.
+    Task,
+}
+
+impl<S: Scheduler> Frame<S> {
+    fn new(outer: *const Frame<S>) -> NonNull<Frame<S>> {
+        let frame = Box::new(Frame {
+            start: AtomicUsize::new(usize::MAX),
+            scope: AtomicPtr::new(null_mut()),
+            inner: AtomicPtr::new(null_mut()),
+            outer,
+            kind: Cell::new(Kind::Outside),
+            finish: Cell::new(null()),
+            base: Cell::new(null_mut()),
+            spawn_top: Cell::new(null_mut()),
+            top: Cell::new(null_mut()),
+            limit: Cell::new(null_mut()),
+            suspended: Cell::new(0),
+        });
+        NonNull::from(Box::leak(frame))
+    }
+
+    /// Owner: returns the element for a frame within this one.
+    #[inline(always)]
+    pub(super) fn inner(&self) -> &Frame<S> {
+        // Relaxed: only the owner writes it.
+        let inner = NonNull::new(self.inner.load(Ordering::Relaxed));
+        // SAFETY: elements live as long as the worker.
+        unsafe { inner.unwrap_or_else(|| self.add_inner()).as_ref() }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add_inner(&self) -> NonNull<Frame<S>> {
+        let inner = Frame::new(self);
+        // Release: a thief that sees the element sees it initialised.
+        self.inner.store(inner.as_ptr(), Ordering::Release);
+        inner
+    }
+
+    /// Owner: lets thieves see the frame, which begins where the stack ends, at the address `start`.
+    #[inline(always)]
+    pub(super) fn begin(&self, scope: CancelFlag, start: usize) {
+        // Release: a thief that reads this scope by mistake sees that the previous frame has ended.
+        self.scope
+            .store(scope.address().cast_mut(), Ordering::Release);
+        // Relaxed: the push of a task in this frame releases both.
+        self.start.store(start, Ordering::Relaxed);
+    }
+
+    /// Owner: ends the frame. The tasks that stay on the stack belong to the same scope.
+    #[inline(always)]
+    pub(super) fn end(&self) {
+        // Relaxed: a thief that could mistake the frame has acquired a later push, or a later scope.
+        self.start.store(usize::MAX, Ordering::Relaxed);
+    }
+
+    /// Owner: returns the flag of the scope.
+    #[inline(always)]
+    fn scope(&self) -> CancelFlag {
+        // Relaxed: only the owner writes it. SAFETY: the scope waits for the code that runs in the frame.
+        unsafe { CancelFlag::at(self.scope.load(Ordering::Relaxed)) }
+    }
+
+    /// Returns whether the body of the finish runs in the frame.
+    pub(super) fn is_body(&self) -> bool {
+        self.kind.get() == Kind::Body
+    }
+
+    /// Returns the top of the stack when the body or the newest task began.
+    pub(super) fn base(&self) -> *mut Slot<S> {
+        self.base.get()
+    }
+
+    /// Returns [`TaskStack::spawn_top`] when the frame began.
+    pub(super) fn spawn_top(&self) -> *mut Slot<S> {
+        self.spawn_top.get()
+    }
+
+    /// Returns whether a spawn of `finish` goes to this stack, if the frame is the innermost one of its worker. The answer
+    /// is false for one in a thousand of those that do; [`Finish`] then looks closer.
+    #[inline(always)]
+    pub(super) fn takes_spawn_of(&self, finish: &Finish<S>, stack: &TaskStack<S>) -> bool {
+        let top = stack.top();
+        std::ptr::eq(self.finish.get(), finish)
+            && self.top.get() == top
+            && stack.has_room_at(top)
+            && top < self.limit.get()
+    }
+
+    /// Returns whether the frame's spawns may go to the stack at all.
+    pub(super) fn takes_spawns(&self) -> bool {
+        !self.limit.get().is_null()
+    }
+
+    /// Returns the top after the frame's last spawn.
+    #[inline(always)]
+    pub(super) fn top(&self) -> *mut Slot<S> {
+        self.top.get()
+    }
+
+    /// Lowers the top to `slot`, which has been popped.
+    ///
+    /// A destructor that runs while the frame ends may join and spawn. Without this, the top of
+    /// that join could equal the frame's old top, and the spawn would seem to belong to the frame.
+    pub(super) fn lower(&self, slot: *mut Slot<S>) {
+        self.top.set(self.top.get().min(slot));
+    }
+
+    /// Extends the frame by a spawn that was just pushed, up to `top`.
+    #[inline(always)]
+    pub(super) fn extend(&self, top: *mut Slot<S>) {
+        self.top.set(top);
+    }
+}
+
+/// The frames of one worker.
+pub(crate) struct Frames<S: Scheduler> {
+    /// The code outside of all frames.
+    root: NonNull<Frame<S>>,
+}
+
+impl<S: Scheduler> Frames<S> {
+    pub(crate) fn new() -> Self {
+        Frames {
+            root: Frame::new(null()),
+        }
+    }
+
+    /// Returns the element for code outside of all frames.
+    pub(crate) fn root(&self) -> *const Frame<S> {
+        self.root.as_ptr()
+    }
+
+    /// Returns the flag of the scope in which the task at the address `slot` was pushed. Called by a
+    /// thief while it holds the task.
+    pub(crate) fn scope_around(&self, slot: usize) -> CancelFlag {
+        // SAFETY: elements live as long as `self`. The thief reads only atomic fields, and `outer` never changes.
+        unsafe {
+            let mut scope = null_mut();
+            let mut frame = self.root.as_ref();
+            while let Some(inner) = frame.inner.load(Ordering::Acquire).as_ref() {
+                // Relaxed: the thief has acquired the push of the task, which came after the beginning of
+                // the frames around it. All other frames begin above the slot.
+                let contains = || inner.start.load(Ordering::Relaxed) <= slot;
+                if !contains() {
+                    break;
+                }
+                // Acquire: see the page.
+                let of_inner = inner.scope.load(Ordering::Acquire);
+                if !contains() {
+                    break;
+                }
+                (scope, frame) = (of_inner, inner);
+            }
+            // SAFETY: the scope waits for the task, so its flag is valid as long as the task runs.
+            CancelFlag::at(scope)
+        }
+    }
+}
+
+impl<S: Scheduler> Drop for Frames<S> {
+    fn drop(&mut self) {
+        let mut next = self.root.as_ptr();
+        while !next.is_null() {
+            // SAFETY: `Frame::new` has made the pointer from a box, and no thread uses it any more.
+            let frame = unsafe { Box::from_raw(next) };
+            next = frame.inner.load(Ordering::Relaxed);
+        }
+    }
 }
 
 /// Returns how many suspended tasks one finish may cause, on a worker whose thread has a stack of this many
@@ -64,22 +274,47 @@ pub(crate) fn max_suspended(stack_size: usize) -> usize {
 }
 
 impl<'w, S: Scheduler> Me<'w, S> {
+    /// Returns the innermost frame, or the code outside of all frames.
+    #[inline(always)]
+    pub(super) fn innermost(self) -> &'w Frame<S> {
+        // SAFETY: it points to an element of this worker's list, which lives as long as the worker.
+        unsafe { &*self.core().frame.get() }
+    }
+
     /// Returns the innermost frame, or `None` if nothing waits for the tasks that the code leaves behind: in a panic
     /// handler, and on a thread of the program that is a worker, outside of all calls, finishes and tasks.
     #[inline(always)]
     pub(super) fn frame(self) -> Option<&'w Frame<S>> {
-        // SAFETY: `in_frame` has set the pointer, and resets it before the frame is gone. No caller keeps the
-        // reference beyond the frame.
-        unsafe { self.core().frame.get().as_ref() }
+        let frame = self.innermost();
+        (frame.kind.get() != Kind::Outside).then_some(frame)
     }
 
-    /// Returns whether spawns of this frame's finish may go to the stack. If not, the workers
-    /// that wait for them would suspend more and more tasks.
-    pub(super) fn may_suspend(self, frame: &Frame<S>) -> bool {
-        self.core().suspended.get() - frame.suspended < self.core().max_suspended
+    /// Returns the innermost frame if a spawn of `finish` goes to this worker's stack, as [`Frame::takes_spawn_of`] does.
+    #[inline(always)]
+    pub(super) fn frame_to_push(self, finish: &Finish<S>) -> Option<&'w Frame<S>> {
+        let frame = self.innermost();
+        frame.takes_spawn_of(finish, self.stack()).then_some(frame)
     }
 
-    /// Returns whether this worker may leapfrog while it waits. [`Self::may_suspend`] does not
+    /// Returns the flag of the innermost scope around the code that this worker runs.
+    pub(crate) fn scope(self) -> CancelFlag {
+        self.innermost().scope()
+    }
+
+    /// Returns where the spawns of a frame no longer go to the stack, if this number of tasks was suspended when
+    /// its finish began. If too many have come since, the limit is null: the workers that wait for the spawns would suspend
+    /// more and more tasks.
+    ///
+    /// The limit stays the same while the frame is innermost: tasks that the worker suspends lie above it.
+    #[inline(always)]
+    fn spawn_limit(self, suspended: usize) -> *mut Slot<S> {
+        match self.core().suspended.get() - suspended < self.core().max_suspended {
+            true => self.stack().half(),
+            false => null_mut(),
+        }
+    }
+
+    /// Returns whether this worker may leapfrog while it waits. [`Self::spawn_limit`] does not
     /// limit suspended tasks that belong to no finish or to nested finishes.
     pub(super) fn may_leapfrog(self) -> bool {
         self.core().suspended.get() < 2 * self.core().max_suspended
@@ -89,6 +324,14 @@ impl<'w, S: Scheduler> Me<'w, S> {
     /// have no tasks of its own to offer.
     pub(crate) fn may_run_another(self) -> bool {
         self.tasks.offers_nothing() && self.may_leapfrog()
+    }
+
+    /// Ends the tasks that a stolen task has left in its frame, and counts the stolen task as suspended meanwhile.
+    pub(super) fn end_suspended(self, frame: &Frame<S>) {
+        self.suspend(|| {
+            frame.limit.set(self.spawn_limit(frame.suspended.get()));
+            end_above(self, frame.base(), frame.spawn_top());
+        });
     }
 
     /// Calls `end`, which ends the spawns of a stolen task or runs unrelated work, and counts the
@@ -107,12 +350,7 @@ impl<'w, S: Scheduler> Me<'w, S> {
 
     /// Calls `f` outside of all frames and scopes. The frames and scopes around it belong to suspended code.
     pub(crate) fn outside_of_frames(self, f: impl FnOnce()) {
-        let _guard = FrameGuard {
-            me: self,
-            outer: self.core().frame.replace(null()),
-            outer_scope: self.enter_scope(CancelFlag::NONE, self.stack().top().addr()),
-        };
-        f();
+        self.in_frame(Kind::Outside, null(), CancelFlag::NONE, 0, |_| f());
     }
 
     /// Calls `f` in the frame of a task in the scope with this flag. `finish` may be null.
@@ -123,44 +361,38 @@ impl<'w, S: Scheduler> Me<'w, S> {
         scope: CancelFlag,
         f: impl FnOnce(&Frame<S>) -> R,
     ) -> R {
-        let suspended = match self.frame() {
-            Some(outer) => outer.suspended,
-            None => 0,
-        };
-        self.in_frame(finish, scope, false, suspended, f)
+        let suspended = self.innermost().suspended.get();
+        self.in_frame(Kind::Task, finish, scope, suspended, f)
     }
 
     /// Calls `f` in the frame of a finish's body.
     #[inline(always)]
     pub(super) fn in_body<R>(self, finish: &Finish<S>, f: impl FnOnce(&Frame<S>) -> R) -> R {
         let suspended = self.core().suspended.get();
-        self.in_frame(finish, finish.flag(), true, suspended, f)
+        self.in_frame(Kind::Body, finish, finish.flag(), suspended, f)
     }
 
     #[inline(always)]
     fn in_frame<R>(
         self,
+        kind: Kind,
         finish: *const Finish<S>,
         scope: CancelFlag,
-        is_body: bool,
         suspended: usize,
         f: impl FnOnce(&Frame<S>) -> R,
     ) -> R {
-        let base = self.stack().top();
-        let frame = Frame {
-            finish,
-            is_body,
-            base,
-            spawn_top: self.stack().spawn_top(),
-            top: Cell::new(base),
-            suspended,
-        };
-        let _guard = FrameGuard {
-            me: self,
-            outer: self.core().frame.replace(&frame),
-            outer_scope: self.enter_scope(scope, base.addr()),
-        };
-        f(&frame)
+        let (frame, base) = (self.innermost().inner(), self.stack().top());
+        frame.kind.set(kind);
+        frame.finish.set(finish);
+        frame.base.set(base);
+        frame.spawn_top.set(self.stack().spawn_top());
+        frame.top.set(base);
+        frame.limit.set(self.spawn_limit(suspended));
+        frame.suspended.set(suspended);
+        frame.begin(scope, base.addr());
+        self.core().frame.set(frame);
+        let _guard = FrameGuard { me: self, frame };
+        f(frame)
     }
 
     /// Calls `f` in the frame of a task, and ends the tasks that it leaves on the stack. `f` must not unwind.
@@ -173,7 +405,7 @@ impl<'w, S: Scheduler> Me<'w, S> {
     ) -> R {
         self.in_task(finish, scope, |frame| {
             let result = f();
-            end_above(self, frame.base, frame.spawn_top);
+            end_above(self, frame.base(), frame.spawn_top());
             result
         })
     }
@@ -200,18 +432,23 @@ impl<'w, S: Scheduler> Me<'w, S> {
         result.expect("the frame calls the closure")
     }
 
+    /// Begins a task of `finish` in the innermost frame, where the stack ends. The frame is the frame of that finish,
+    /// whose body has ended, or that of a task which has not begun. It has entered the scope of the finish.
+    #[inline(always)]
+    pub(super) fn begin_task(self, finish: &Finish<S>) {
+        let (frame, base) = (self.innermost(), self.stack().top());
+        debug_assert!(frame.kind.get() != Kind::Outside && frame.scope() == finish.flag());
+        frame.finish.set(finish);
+        frame.base.set(base);
+        frame.top.set(base);
+        frame.kind.set(Kind::Task);
+    }
+
     /// Returns the innermost frame if it belongs to `finish` and no first closure of a join is running in it.
     pub(super) fn innermost_of(self, finish: &Finish<S>) -> Option<&'w Frame<S>> {
         self.frame().filter(|frame| {
-            std::ptr::eq(frame.finish, finish) && frame.top.get() == self.stack().top()
+            std::ptr::eq(frame.finish.get(), finish) && frame.top.get() == self.stack().top()
         })
-    }
-
-    /// Extends the innermost frame by a spawn that was just pushed.
-    pub(super) fn extend_frame(self) {
-        if let Some(frame) = self.frame() {
-            frame.top.set(self.stack().top());
-        }
     }
 
     /// Moves the top of the innermost frame from `from` to `to`, if it was at `from`.
@@ -223,18 +460,6 @@ impl<'w, S: Scheduler> Me<'w, S> {
         }
     }
 
-    /// Lowers the top of the innermost frame to `slot`, which has been popped.
-    ///
-    /// A destructor that runs while the frame ends may join and spawn. Without this, the top of
-    /// that join could equal the frame's old top, and the spawn would seem to belong to the frame.
-    pub(super) fn lower_frame(self, slot: *mut Slot<S>) {
-        if let Some(frame) = self.frame()
-            && frame.top.get() > slot
-        {
-            frame.top.set(slot);
-        }
-    }
-
     /// Returns whether a token with this top may pop the ticket in `slot`.
     ///
     /// A ticket below the base of the innermost frame belongs to an outer frame. A stale token may
@@ -242,107 +467,28 @@ impl<'w, S: Scheduler> Me<'w, S> {
     /// base, and its end would not wait for the tasks that it pushes there. Outside of all frames, all
     /// tickets belong to suspended code.
     pub(super) fn may_pop(self, slot: *const Slot<S>, token_top: *const Slot<S>) -> bool {
-        slot >= token_top && self.frame().is_some_and(|frame| slot >= frame.base)
+        slot >= token_top && self.frame().is_some_and(|frame| slot >= frame.base())
     }
 }
 
-/// A guard for the time while a worker runs in another frame, or in none.
+/// A guard for the time while a worker runs in a frame.
 struct FrameGuard<'w, S: Scheduler> {
     me: Me<'w, S>,
-    outer: *const Frame<S>,
-    outer_scope: CancelFlag,
+    frame: &'w Frame<S>,
 }
 
 impl<S: Scheduler> Drop for FrameGuard<'_, S> {
     #[inline(always)]
     fn drop(&mut self) {
-        let me = self.me;
-        // A thief could still look for the scope of a task above the base. (In a forked process there are no thieves.)
+        let FrameGuard { me, frame } = *self;
+        me.core().frame.set(frame.outer);
+        // A thief could still look for the scope of a task above the start. (In a forked process there are no thieves.)
         debug_assert!(
-            self.outer_scope == me.scope()
+            frame.kind.get() == Kind::Outside
+                || frame.scope() == me.scope()
                 || thread::panicking()
-                || (me.frame()).is_none_or(|frame| frame.base == me.stack().top())
+                || frame.start.load(Ordering::Relaxed) == me.stack().top().addr()
         );
-        me.core().frame.set(self.outer);
-        me.leave_scope(self.outer_scope);
-    }
-}
-
-/// A worker's record of a ticket on its stack.
-pub(super) struct Ticket<S: Scheduler> {
-    pub(super) slot: *mut Slot<S>,
-    /// [`TaskStack::spawn_top`](super::TaskStack::spawn_top) before the ticket was pushed.
-    pub(super) spawn_top: *mut Slot<S>,
-    /// Whether the owner knows that the ticket's closure is claimed.
-    pub(super) is_claimed: bool,
-}
-
-/// The tickets on a worker's stack, oldest first.
-pub(crate) struct Tickets<S: Scheduler>(UnsafeCell<Vec<Ticket<S>>>);
-
-impl<S: Scheduler> Default for Tickets<S> {
-    fn default() -> Self {
-        Tickets(UnsafeCell::new(Vec::new()))
-    }
-}
-
-impl<S: Scheduler> Tickets<S> {
-    fn with<R>(&self, f: impl FnOnce(&mut Vec<Ticket<S>>) -> R) -> R {
-        // SAFETY: only `Me` gives access, so this is the worker's own thread, and no `f` in this file calls
-        // `with` again.
-        f(unsafe { &mut *self.0.get() })
-    }
-
-    /// Adds the ticket that is about to be pushed to `slot`.
-    pub(super) fn add(&self, slot: *mut Slot<S>, spawn_top: *mut Slot<S>) {
-        self.with(|tickets| {
-            tickets.push(Ticket {
-                slot,
-                spawn_top,
-                is_claimed: false,
-            });
-        });
-    }
-
-    /// Removes and returns the newest ticket.
-    pub(super) fn pop(&self) -> Option<Ticket<S>> {
-        self.with(Vec::pop)
-    }
-
-    /// Removes the newest ticket if it lies in `slot`, which is being popped.
-    pub(super) fn remove(&self, slot: *mut Slot<S>) {
-        self.with(|tickets| {
-            if tickets.last().is_some_and(|last| last.slot == slot) {
-                tickets.pop();
-            }
-        });
-    }
-
-    /// Marks the closure of the ticket in `slot` as claimed, if the ticket is on this stack.
-    pub(super) fn set_claimed(&self, slot: *mut Slot<S>) {
-        self.with(|tickets| {
-            let place = tickets.partition_point(|ticket| ticket.slot < slot);
-            if let Some(ticket) = tickets.get_mut(place)
-                && ticket.slot == slot
-            {
-                ticket.is_claimed = true;
-            }
-        });
-    }
-
-    /// Returns the slot of the newest ticket, if its closure is claimed.
-    pub(super) fn newest_claimed(&self) -> Option<*mut Slot<S>> {
-        self.with(|tickets| {
-            let last = tickets.last()?;
-            last.is_claimed.then_some(last.slot)
-        })
-    }
-
-    /// Returns the stack's `spawn_top` as it was before the oldest ticket at or above `base`.
-    pub(super) fn spawn_top_below(&self, base: *mut Slot<S>) -> Option<*mut Slot<S>> {
-        self.with(|tickets| {
-            let first = tickets.partition_point(|ticket| ticket.slot < base);
-            tickets.get(first).map(|ticket| ticket.spawn_top)
-        })
+        frame.end();
     }
 }

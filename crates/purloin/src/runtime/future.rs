@@ -58,6 +58,7 @@ use std::ptr::{NonNull, null};
 
 use self::object::Object;
 use self::task::{Origin, Task};
+pub(crate) use self::tickets::Tickets;
 use super::finish::{Finish, is_half_full};
 use super::slot::{Slot, State};
 use super::steal;
@@ -137,9 +138,8 @@ fn push_ticket<S: Scheduler>(thread: Me<'_, S>, task: NonNull<Task<S>>) {
     // SAFETY: the slot is the free one at the top of this worker's own stack, and a pointer fits.
     unsafe { (*slot).write(run_ticket::<S>, task) };
     thread.core().tickets.add(slot, thread.stack().spawn_top());
-    thread.tasks.push(slot);
-    thread.resize_frame(slot, thread.stack().top());
-    thread.offer_spawn();
+    thread.resize_frame(slot, slot.wrapping_add(1));
+    thread.push_spawn(slot);
 }
 
 /// Makes a future of `closure` whose ticket goes to the queue of the finish.

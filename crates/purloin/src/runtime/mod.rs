@@ -7,8 +7,8 @@
 //! 3. [`return_barrier`]: the default scheduler's protocol between an owner and its thieves.
 //! 4. [`token`] and [`join`]: what a program holds, and the fast path.
 //! 5. [`in_frame`]: a task whose closure and result lie in the frame of the thread that waits for it.
-//! 6. [`frame`]: the bookkeeping that keeps finishes and tasks properly nested; [`cancel_scopes`]: which
-//!    cancellation stops a loop.
+//! 6. [`frame`]: the bookkeeping that keeps finishes and tasks properly nested, and says which cancellation stops a
+//!    loop.
 //! 7. [`finish`](mod@finish): finish and its spawns; [`finish_queue`]: the tasks of a finish that any worker may run.
 //! 8. [`future`](mod@future): futures, as a pool runs them; see [`promise`](crate::promise) for the rest.
 //! 9. [`public_tasks`]: how owners publish tasks, and how thieves look for them and claim them.
@@ -77,7 +77,6 @@
 //!
 //! Source: Wool, sections 1.1 and 3.
 
-mod cancel_scopes;
 mod finish;
 mod finish_queue;
 mod frame;
@@ -101,10 +100,9 @@ pub mod slow {
     pub use super::steal::{reclaim_or_wait, split_hint};
 }
 
-pub(crate) use frame::{Frame, Tickets, max_suspended, task_bytes};
-pub(crate) use future::{Kind, detached_future};
+pub(crate) use frame::{Frame, Frames, max_suspended, task_bytes};
+pub(crate) use future::{Kind, Tickets, detached_future};
 
-pub(crate) use cancel_scopes::{Innermost, Scopes};
 pub(crate) use finish::{finish, finish_outside};
 pub(crate) use in_frame::InFrame;
 pub(crate) use join::{call, call_in, in_registers};

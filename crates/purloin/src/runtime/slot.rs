@@ -94,12 +94,12 @@ impl<S: Scheduler> Slot<S> {
     /// # Safety
     ///
     /// The caller has taken the slot's task or result, and the last value written to the
-    /// payload is a `T`.
+    /// payload is a `T`, or begins with one.
     #[inline(always)]
     pub(super) unsafe fn read<T>(&self) -> T {
         self.contents.with(|contents| {
             // SAFETY: the caller has taken the task or result, so no other thread touches the
-            // payload, and it guarantees that the last value written there is a `T`.
+            // payload, and it guarantees that the last value written there is or begins with a `T`.
             unsafe { (&raw const (*contents).payload).cast::<T>().read() }
         })
     }
@@ -108,9 +108,9 @@ impl<S: Scheduler> Slot<S> {
     ///
     /// # Safety
     ///
-    /// The caller has taken the task, and calls this once. `thread` runs on this thread. If the task is the second
-    /// closure of a join, the caller has begun a frame for it; a spawn, and a ticket that runs its closure, begin their
-    /// own.
+    /// The caller has taken the task, and calls this once. `thread` runs on this thread. The innermost
+    /// frame was begun for the task, or, if the task is a spawn, belongs to its finish, whose body has ended. (A ticket that
+    /// runs its closure begins a frame of its own.)
     pub(super) unsafe fn run(&self, thread: Me<'_, S>) {
         // SAFETY: `write` stored `run` together with the task.
         unsafe {

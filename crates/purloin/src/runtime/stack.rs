@@ -165,9 +165,10 @@ impl<S: Scheduler> TaskStack<S> {
         unsafe { &*self.bottom() }
     }
 
-    /// Returns the number of slots.
-    pub(super) fn capacity(&self) -> usize {
-        self.position(self.end())
+    /// The slot in the middle of the stack.
+    #[inline(always)]
+    pub(super) fn half(&self) -> *mut Slot<S> {
+        self.slots.half
     }
 
     /// Returns the number of slots below `slot`.
@@ -221,6 +222,7 @@ struct Slots<S: Scheduler> {
     /// One past the last slot that may be used before more slots are opened. Only the owner writes
     /// it, on its slow path.
     open_end: AtomicPtr<Slot<S>>,
+    half: *mut Slot<S>,
     end: *mut Slot<S>,
 }
 
@@ -254,6 +256,8 @@ impl<S: Scheduler> Slots<S> {
             are_free: false,
             first,
             open_end: AtomicPtr::new(first),
+            // SAFETY: both are slots of the allocation, and the end is not below the first one.
+            half: first.wrapping_add(unsafe { end.offset_from_unsigned(first) } / 2),
             end,
         };
         let open_end = match cfg!(loom) {

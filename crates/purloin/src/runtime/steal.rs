@@ -66,7 +66,7 @@ pub(crate) fn run<S: Scheduler>(thief: Me<'_, S>, stolen: Stolen<S>) {
         let scope = victim.scope_around(stolen.slot.addr());
         thief.in_task(null(), scope, |frame| {
             (*stolen.slot).run(thief);
-            thief.suspend(|| finish::end_above(thief, frame.base, frame.spawn_top));
+            thief.end_suspended(frame);
         });
         // The lineage may hold a panic, whose destructor is the program's.
         thief.outside_of_frames(|| drop(in_lineage));
@@ -135,23 +135,25 @@ pub unsafe fn reclaim_or_wait<S: Scheduler>(owner: Me<'_, S>, slot: *mut Slot<S>
 }
 
 impl<S: Scheduler> Me<'_, S> {
-    /// Owner: pushes the spawn in `slot`, which is the top, and [offers](Self::offer_spawn) it.
-    #[inline(never)]
+    /// Owner: pushes the spawn or future in `slot`, which is the top. Closes the slots up to it, and offers it if a
+    /// thief has asked.
+    #[inline(always)]
     pub(super) fn push_spawn(self, slot: *mut Slot<S>) {
         self.tasks.push(slot);
-        self.extend_frame();
-        self.offer_spawn();
-    }
-
-    /// Owner: closes the slots up to the spawn or future that was just pushed, and offers it if a
-    /// thief has asked.
-    pub(super) fn offer_spawn(self) {
-        let stack = self.stack();
-        stack.set_spawn_top(stack.top());
+        self.stack().set_spawn_top(slot.wrapping_add(1));
         // Pairs with the heavy side in `public_tasks::finds_anything`.
         asymmetric::light();
-        let is_first = self.core().is_first_spawn.take();
-        S::Protocol::answer(self, Point::Spawn { is_first });
+        match self.core().is_first_spawn.get() {
+            false => _ = S::Protocol::answer(self, Point::Spawn { is_first: false }),
+            true => self.offer_first_spawn(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn offer_first_spawn(self) {
+        self.core().is_first_spawn.set(false);
+        S::Protocol::answer(self, Point::Spawn { is_first: true });
     }
 
     /// Owner: ends the futures that the first closure of the join in `slot` has left behind. The

@@ -180,6 +180,7 @@ impl Lineage {
     /// # Safety
     ///
     /// `call` is null or lives.
+    #[inline]
     unsafe fn of(call: *const Call) -> Lineage {
         // SAFETY: by this function's contract.
         unsafe { call.as_ref() }.map_or(Lineage::NONE, Lineage::of_call)

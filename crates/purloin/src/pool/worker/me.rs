@@ -8,10 +8,9 @@ use std::time::Duration;
 
 use super::Remote;
 use super::lineage::OwnCalls;
-use crate::cancel::CancelFlag;
 use crate::pool::{Pool, Shared};
 use crate::promise::Blocks;
-use crate::runtime::{Frame, Innermost, Stolen, Tickets, steal};
+use crate::runtime::{Frame, Stolen, Tickets, steal};
 use crate::scheduler::{Point, Protocol, Scheduler};
 use crate::sleep::{SpinTime, TinyTasks};
 use crate::stats::{Activity, Count, Timer};
@@ -49,10 +48,8 @@ impl<S: Scheduler> Deref for Me<'_, S> {
 
 /// The part of a worker that only its own thread uses.
 pub(crate) struct Core<S: Scheduler> {
-    /// The innermost frame, or null.
+    /// The innermost frame, or the code outside of all frames.
     pub(crate) frame: Cell<*const Frame<S>>,
-    /// The innermost scope around the code that this worker runs.
-    scope: Innermost,
     /// The calls that this worker runs.
     pub(super) calls: OwnCalls,
     /// The futures whose tickets lie on the stack.
@@ -95,7 +92,6 @@ impl<S: Scheduler> Core<S> {
     pub(crate) fn new(walk: Box<dyn Walk>, max_suspended: usize) -> Self {
         Core {
             frame: Cell::new(null()),
-            scope: Innermost::new(),
             calls: OwnCalls::new(),
             tickets: Tickets::default(),
             blocks: Blocks::default(),
@@ -176,24 +172,6 @@ impl<'w, S: Scheduler> Me<'w, S> {
     /// Returns the pool as the program sees it.
     pub(crate) fn as_pool(self) -> &'w Pool<S> {
         self.remote.as_pool()
-    }
-
-    /// Returns the flag of the innermost scope around the code that this worker runs.
-    pub(crate) fn scope(self) -> CancelFlag {
-        self.core().scope.flag()
-    }
-
-    /// Enters a scope where the task stack ends at the address `base`. Returns the scope around it.
-    #[inline]
-    pub(crate) fn enter_scope(self, flag: CancelFlag, base: usize) -> CancelFlag {
-        self.remote.scopes.enter(&self.core().scope, flag, base)
-    }
-
-    /// Leaves the innermost scope. `outer` is the result of its `enter_scope`. The tasks that were pushed in the scope
-    /// have ended, unless the scope around it is the same.
-    #[inline]
-    pub(crate) fn leave_scope(self, outer: CancelFlag) {
-        self.remote.scopes.leave(&self.core().scope, outer);
     }
 
     pub(crate) fn timer(self) -> &'w Timer {

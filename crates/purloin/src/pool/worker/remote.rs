@@ -8,7 +8,7 @@ use super::me::{Core, Owned};
 use crate::cancel::CancelFlag;
 use crate::pool::placement::Hashes;
 use crate::pool::{Pool, Shared};
-use crate::runtime::{Scopes, Slot, TaskStack};
+use crate::runtime::{Frames, Slot, TaskStack};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::stats::{Counters, Timer, Times};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering, plain};
@@ -20,8 +20,8 @@ pub struct Remote<S: Scheduler> {
     /// First, so that the fast path addresses it without an offset.
     pub(crate) tasks: S::TaskPool,
     pub(super) core: Owned<Core<S>>,
-    /// The scopes around the code that the worker runs.
-    pub(super) scopes: Scopes,
+    /// The frames of the code that the worker runs.
+    frames: Frames<S>,
     /// The calls that the worker runs.
     pub(super) calls: Calls,
     /// The number of futures, and of calls that other workers wait for, that the worker runs, one on top of
@@ -107,10 +107,12 @@ impl<S: Scheduler> Remote<S> {
         core: Core<S>,
         timed: bool,
     ) -> Self {
+        let frames = Frames::new();
+        core.frame.set(frames.root());
         Remote {
             tasks,
             core: Owned::new(core),
-            scopes: Scopes::new(),
+            frames,
             calls: Calls::new(),
             futures: AtomicUsize::new(0),
             depth: AtomicUsize::new(0),
@@ -196,7 +198,7 @@ impl<S: Scheduler> Remote<S> {
     /// Returns the flag of the scope in which the task at this address of the task stack was pushed. Called
     /// by a thief while it holds the task.
     pub(crate) fn scope_around(&self, slot: usize) -> CancelFlag {
-        self.scopes.around(slot)
+        self.frames.scope_around(slot)
     }
 
     /// Returns whether the pool cannot end because of what this worker runs.

@@ -4,6 +4,8 @@
 //! test --release -p purloin --lib`.
 
 #[cfg(test)]
+mod frames;
+#[cfg(test)]
 mod return_barrier;
 
 use std::sync::atomic::AtomicUsize;

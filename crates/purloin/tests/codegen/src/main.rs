@@ -7,6 +7,9 @@ fn main() {
     let pool = Pool::new().unwrap();
     println!("{}", pool.run(|w| fib(w, n)));
     println!("{}", pool.run(|_| fib_without_token(n)));
+    let mut squares = vec![0; n as usize];
+    pool.run(|w| spawn_squares(w, &mut squares));
+    println!("{squares:?}");
     let numbers: Vec<u32> = (0..n).collect();
     println!("{}", pool.run(|w| parallel_sum(w, &numbers)));
     println!("{}", plain_sum(&numbers));
@@ -28,6 +31,15 @@ fn fib_without_token(n: u32) -> u64 {
     }
     let (a, b) = purloin::join(|| fib_without_token(n - 1), || fib_without_token(n - 2));
     a + b
+}
+
+/// Spawns tasks.
+fn spawn_squares(mut w: Token<'_>, squares: &mut [u64]) {
+    w.finish(|scope| {
+        for (n, square) in (0..).zip(squares) {
+            scope.spawn(move |_| *square = n * n);
+        }
+    });
 }
 
 /// A chain of three adaptors.
