@@ -283,12 +283,6 @@ unsafe impl Send for CancelFlag {}
 // SAFETY: as above.
 unsafe impl Sync for CancelFlag {}
 
-impl Default for CancelFlag {
-    fn default() -> Self {
-        CancelFlag::NONE
-    }
-}
-
 impl CancelFlag {
     pub(crate) const NONE: CancelFlag = CancelFlag(null());
 

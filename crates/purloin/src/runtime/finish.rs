@@ -49,6 +49,7 @@ use super::token::Token;
 use crate::cancel::Cancelled;
 use crate::cancel::{CancelFlag, CancelState};
 use crate::handle::Handle;
+use crate::pool::worker::lineage::Call;
 use crate::pool::{Injected, Job, Lineage, Me, Shared, in_scope};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::scope::Scope;
@@ -63,7 +64,8 @@ pub struct Finish<S: Scheduler> {
     /// The worker that opened the finish. Without meaning if a thread outside the pool has: its queue is there from the
     /// beginning.
     owner: usize,
-    lineage: Lineage,
+    /// The call from which the finish descends, or null.
+    call: *const Call,
     /// Whether tasks that have not begun are dropped.
     is_cancelled: CancelState,
     /// The scope of the tasks, if it is not the scope of this finish.
@@ -73,7 +75,7 @@ pub struct Finish<S: Scheduler> {
 }
 
 // SAFETY: the finish runs on a worker of the pool, or on a thread that borrows the pool, so the pool
-// outlives it, and `Shared` is `Sync`. The other fields are `Sync`.
+// outlives it, and `Shared` is `Sync`. The call waits for it, and threads may share a call. The other fields are `Sync`.
 unsafe impl<S: Scheduler> Sync for Finish<S> {}
 
 /// Implements [`Worker::finish`](crate::Worker::finish). If `around` is given, the body and the tasks belong to that scope,
@@ -89,13 +91,14 @@ where
     let scope = Scope::new(Finish {
         pool: thread.pool(),
         owner: thread.index(),
-        lineage: thread.lineage(),
+        call: thread.call(),
         is_cancelled: CancelState::new(),
         scope: around,
         queue: OnceLock::new(),
     });
     let result = thread.in_body(scope.finish(), |frame| {
         let result = catch(|| body(&scope));
+        frame.end_body();
         end_above(thread, frame.base(), frame.spawn_top());
         if let Some(queue) = scope.finish().queue.get() {
             queue.await_end(thread);
@@ -120,7 +123,7 @@ where
         let scope: Scope<'_, 'env, S> = Scope::new(Finish {
             pool,
             owner: usize::MAX,
-            lineage,
+            call: lineage.call(),
             is_cancelled: CancelState::new(),
             scope: None,
             queue: OnceLock::from(Arc::clone(&queue)),
@@ -281,6 +284,7 @@ impl<S: Scheduler> Finish<S> {
         F: for<'t> FnOnce(Token<'t, S>) + Send,
     {
         let slot = frame.top();
+        debug_assert!(slot == thread.stack().top());
         let finish: *const Finish<S> = self;
         // SAFETY: the slot is the free one at the top of the owner's stack. The finish waits for
         // the task, so the borrows of the task stay valid until it has run.
@@ -309,7 +313,7 @@ impl<S: Scheduler> Finish<S> {
     /// Runs the task that `take` returns, a task of this finish, in the innermost frame, and leaves its spawns on the
     /// stack. Drops the task if the scope is cancelled.
     ///
-    /// The frame is the frame of this finish, whose body has ended, or that of a task which has not begun.
+    /// The frame is as in [`Me::begin_task`].
     ///
     /// If this function got the task itself, the captures would go from the slot to memory, in words of 16 bytes, just
     /// after they were stored in words of 8, and wait for those stores.
@@ -318,10 +322,6 @@ impl<S: Scheduler> Finish<S> {
     where
         F: for<'t> FnOnce(Token<'t, S>),
     {
-        debug_assert!(
-            thread.scope() == self.flag(),
-            "the frame has entered the scope"
-        );
         thread.begin_task(self);
         let result = match !IS_TICKET && self.is_cancelled() {
             false => catch(move || take()(Token::at_top(thread))),
@@ -346,7 +346,8 @@ impl<S: Scheduler> Finish<S> {
 
     /// Returns the lineage of the worker that opened the finish.
     pub(super) fn lineage(&self) -> Lineage {
-        self.lineage
+        // SAFETY: the call waits for the finish.
+        unsafe { Lineage::of(self.call) }
     }
 
     pub(super) fn pool(&self) -> &Shared<S> {
@@ -429,7 +430,7 @@ impl<S: Scheduler> Finish<S> {
     }
 
     fn queue(&self) -> &Arc<Queue<S>> {
-        let new = || Arc::new(Queue::new(Waiter::Worker(self.owner), self.lineage));
+        let new = || Arc::new(Queue::new(Waiter::Worker(self.owner), self.lineage()));
         self.queue.get_or_init(new)
     }
 

@@ -1,4 +1,5 @@
-//! The queue of a finish: tasks that could not go to a task stack ([`super::finish`](mod@super::finish) says when).
+//! The queue of a finish: tasks that could not go to a task stack ([`super::finish`](mod@super::finish) says when), and the
+//! first panic of all tasks. A finish makes its queue when it first needs it for either.
 //!
 //! Two kinds of worker take tasks from it, the oldest first: the owner of the finish, once its body
 //! has ended, and idle workers. An idle worker does not know the queue. So the queue **calls** idle

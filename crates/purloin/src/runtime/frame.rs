@@ -7,24 +7,29 @@
 //! The tasks of a finish that its owner takes back run in the frame of its body, one after the other. The tasks
 //! that a stolen spawn leaves behind run in the frame of that spawn.
 //!
-//! # Scopes
+//! # Scopes and calls
 //!
 //! A frame belongs to a scope: that of the innermost finish whose body or task contains its code. This scope's
 //! [`cancel`](crate::Scope::cancel) stops the loops of the code, whatever its token. A job that a worker runs on
 //! top of suspended code belongs to no scope of that code.
 //!
-//! A stolen closure of a join belongs to the scope in which its owner pushed it, and a join must not record
-//! that. So a thief looks for it in the victim's list of frames, outermost first: the innermost frame that began at or
-//! below the stolen slot has the scope. As with [lineages](crate::pool::Lineage), the scopes up to there
+//! A frame also belongs to a call, see [lineages](crate::pool::worker::lineage). A call has a frame of its own, around
+//! those of its tasks.
+//!
+//! A stolen closure of a join belongs to the scope and to the call in which its owner pushed it, and a join must not record
+//! that. So a thief looks for them in the victim's list of frames, outermost first: the innermost frame that began at or
+//! below the stolen slot has the scope and the call. The scopes and the calls up to there
 //! wait for the slot, so they do not end while the thief holds the task.
 //!
 //! # The list of frames
 //!
 //! The elements of the list are used again, and live as long as the worker. So a thief may read all of them. A frame may
 //! end although a task that was pushed in it stays on the stack, where it belongs to the frame around it, which has the same
-//! scope. The owner may then begin a frame of another scope in the same element, while a thief that holds the task reads
-//! it. So the thief looks twice at where the frame began. If it has read the newer scope, it has acquired the end of
-//! the older frame, and the second look finds that the element is not in use, or begins above the slot.
+//! scope and call. The owner may then begin a frame of another scope in the same element, while a thief that holds the task
+//! reads it. So the thief looks twice at where the frame began. If it has read the newer scope or call, it has acquired the
+//! end of the older frame, and the second look finds that the element is not in use, or begins above the slot.
+//!
+//! The models in `models/frames.rs` check this. In a model, all spawns take the slow path ([`Finish`] looks closer).
 
 use std::cell::Cell;
 use std::ptr::{NonNull, null, null_mut};
@@ -34,6 +39,7 @@ use super::slot::Slot;
 use super::stack::{SLOT, TaskStack};
 use crate::cancel::CancelFlag;
 use crate::pool::Me;
+use crate::pool::worker::lineage::Call;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::{AtomicPtr, AtomicUsize, Ordering, thread};
 
@@ -65,6 +71,8 @@ pub(crate) struct Frame<S: Scheduler> {
     start: AtomicUsize,
     /// The flag of the scope.
     scope: AtomicPtr<()>,
+    /// The call, or null.
+    call: AtomicPtr<Call>,
     /// The element for a frame within this one.
     inner: AtomicPtr<Frame<S>>,
 
@@ -91,7 +99,7 @@ pub(crate) struct Frame<S: Scheduler> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Code such that nothing waits for the tasks that it leaves behind: a panic handler, or the code of a thread of the
-    /// program that is a worker, outside of all calls, finishes and tasks.
+    /// program that is a worker, outside of all calls, finishes and tasks; also a call, whose tasks have frames.
     Outside,
     /// The body of the finish. While a body is innermost, only the token of a loop can be newer than its frame.
     Body,
@@ -104,6 +112,7 @@ impl<S: Scheduler> Frame<S> {
         let frame = Box::new(Frame {
             start: AtomicUsize::new(usize::MAX),
             scope: AtomicPtr::new(null_mut()),
+            call: AtomicPtr::new(null_mut()),
             inner: AtomicPtr::new(null_mut()),
             outer,
             kind: Cell::new(Kind::Outside),
@@ -137,19 +146,27 @@ impl<S: Scheduler> Frame<S> {
 
     /// Owner: lets thieves see the frame, which begins where the stack ends, at the address `start`.
     #[inline(always)]
-    pub(super) fn begin(&self, scope: CancelFlag, start: usize) {
-        // Release: a thief that reads this scope by mistake sees that the previous frame has ended.
+    pub(super) fn begin(&self, scope: CancelFlag, call: *const Call, start: usize) {
+        // Release: a thief that reads one of these by mistake sees that the previous frame has ended.
         self.scope
             .store(scope.address().cast_mut(), Ordering::Release);
-        // Relaxed: the push of a task in this frame releases both.
+        self.call.store(call.cast_mut(), Ordering::Release);
+        // Relaxed: the push of a task in this frame releases all three.
         self.start.store(start, Ordering::Relaxed);
     }
 
-    /// Owner: ends the frame. The tasks that stay on the stack belong to the same scope.
+    /// Owner: ends the frame. The tasks that stay on the stack belong to the frame around it.
     #[inline(always)]
     pub(super) fn end(&self) {
         // Relaxed: a thief that could mistake the frame has acquired a later push, or a later scope.
         self.start.store(usize::MAX, Ordering::Relaxed);
+    }
+
+    /// Owner: returns the call, or null.
+    #[inline(always)]
+    fn call(&self) -> *const Call {
+        // Relaxed: only the owner writes it.
+        self.call.load(Ordering::Relaxed)
     }
 
     /// Owner: returns the flag of the scope.
@@ -196,12 +213,20 @@ impl<S: Scheduler> Frame<S> {
         self.top.get()
     }
 
-    /// Lowers the top to `slot`, which has been popped.
+    /// Lowers the top to `slot`, whose ticket has been popped.
     ///
-    /// A destructor that runs while the frame ends may join and spawn. Without this, the top of
-    /// that join could equal the frame's old top, and the spawn would seem to belong to the frame.
+    /// The destructor of the future's result runs in this frame, and may join and spawn. Without this, the top of
+    /// that join could equal the frame's old top, and the spawn would seem to belong to the frame. No code of the
+    /// program runs in the frame between the pop of a spawn and the beginning of a task.
     pub(super) fn lower(&self, slot: *mut Slot<S>) {
         self.top.set(self.top.get().min(slot));
+        self.base.set(self.base.get().min(slot));
+    }
+
+    /// Says that the body of the finish has ended. What follows are its tasks.
+    #[inline(always)]
+    pub(super) fn end_body(&self) {
+        self.kind.set(Kind::Task);
     }
 
     /// Extends the frame by a spawn that was just pushed, up to `top`.
@@ -217,6 +242,12 @@ pub(crate) struct Frames<S: Scheduler> {
     root: NonNull<Frame<S>>,
 }
 
+// SAFETY: other threads call `around` only, which reads atomic fields. The cells belong to the worker's own thread: `Me`
+// leads to them, and the thread that drops the pool drops them.
+unsafe impl<S: Scheduler> Sync for Frames<S> {}
+// SAFETY: as for `Sync`.
+unsafe impl<S: Scheduler> Send for Frames<S> {}
+
 impl<S: Scheduler> Frames<S> {
     pub(crate) fn new() -> Self {
         Frames {
@@ -229,12 +260,12 @@ impl<S: Scheduler> Frames<S> {
         self.root.as_ptr()
     }
 
-    /// Returns the flag of the scope in which the task at the address `slot` was pushed. Called by a
+    /// Returns the flag of the scope and the call in which the task at the address `slot` was pushed. Called by a
     /// thief while it holds the task.
-    pub(crate) fn scope_around(&self, slot: usize) -> CancelFlag {
-        // SAFETY: elements live as long as `self`. The thief reads only atomic fields, and `outer` never changes.
+    pub(crate) fn around(&self, slot: usize) -> (CancelFlag, *const Call) {
+        // SAFETY: elements live as long as `self`. The thief reads only their atomic fields.
         unsafe {
-            let mut scope = null_mut();
+            let (mut scope, mut call) = (null_mut(), null_mut());
             let mut frame = self.root.as_ref();
             while let Some(inner) = frame.inner.load(Ordering::Acquire).as_ref() {
                 // Relaxed: the thief has acquired the push of the task, which came after the beginning of
@@ -244,14 +275,18 @@ impl<S: Scheduler> Frames<S> {
                     break;
                 }
                 // Acquire: see the page.
-                let of_inner = inner.scope.load(Ordering::Acquire);
+                let of_inner = (
+                    inner.scope.load(Ordering::Acquire),
+                    inner.call.load(Ordering::Acquire),
+                );
                 if !contains() {
                     break;
                 }
-                (scope, frame) = (of_inner, inner);
+                (scope, call) = of_inner;
+                frame = inner;
             }
             // SAFETY: the scope waits for the task, so its flag is valid as long as the task runs.
-            CancelFlag::at(scope)
+            (CancelFlag::at(scope), call)
         }
     }
 }
@@ -299,6 +334,23 @@ impl<'w, S: Scheduler> Me<'w, S> {
     /// Returns the flag of the innermost scope around the code that this worker runs.
     pub(crate) fn scope(self) -> CancelFlag {
         self.innermost().scope()
+    }
+
+    /// Returns the innermost call that this worker runs, or null.
+    pub(crate) fn call(self) -> *const Call {
+        self.innermost().call()
+    }
+
+    /// Enters a call until the guard is dropped. Guards are dropped in the reverse order.
+    ///
+    /// # Safety
+    ///
+    /// `call` lives until the guard is dropped.
+    #[inline(never)]
+    pub(crate) unsafe fn enter_call(self, call: *const Call) -> FrameGuard<'w, S> {
+        // The tasks of the call begin frames of their own.
+        let (kind, outer) = (Kind::Outside, self.innermost());
+        self.enter(kind, null(), outer.scope(), call, outer.suspended.get())
     }
 
     /// Returns where the spawns of a frame no longer go to the stack, if this number of tasks was suspended when
@@ -381,6 +433,19 @@ impl<'w, S: Scheduler> Me<'w, S> {
         suspended: usize,
         f: impl FnOnce(&Frame<S>) -> R,
     ) -> R {
+        let guard = self.enter(kind, finish, scope, self.call(), suspended);
+        f(guard.frame)
+    }
+
+    #[inline(always)]
+    fn enter(
+        self,
+        kind: Kind,
+        finish: *const Finish<S>,
+        scope: CancelFlag,
+        call: *const Call,
+        suspended: usize,
+    ) -> FrameGuard<'w, S> {
         let (frame, base) = (self.innermost().inner(), self.stack().top());
         frame.kind.set(kind);
         frame.finish.set(finish);
@@ -389,10 +454,9 @@ impl<'w, S: Scheduler> Me<'w, S> {
         frame.top.set(base);
         frame.limit.set(self.spawn_limit(suspended));
         frame.suspended.set(suspended);
-        frame.begin(scope, base.addr());
+        frame.begin(scope, call, base.addr());
         self.core().frame.set(frame);
-        let _guard = FrameGuard { me: self, frame };
-        f(frame)
+        FrameGuard { me: self, frame }
     }
 
     /// Calls `f` in the frame of a task, and ends the tasks that it leaves on the stack. `f` must not unwind.
@@ -432,16 +496,16 @@ impl<'w, S: Scheduler> Me<'w, S> {
         result.expect("the frame calls the closure")
     }
 
-    /// Begins a task of `finish` in the innermost frame, where the stack ends. The frame is the frame of that finish,
-    /// whose body has ended, or that of a task which has not begun. It has entered the scope of the finish.
+    /// Begins a task of `finish` in the innermost frame, where the stack ends. The frame belongs to the scope of the
+    /// finish, and its own code has ended or has not begun: the body of the finish, or a task.
     #[inline(always)]
     pub(super) fn begin_task(self, finish: &Finish<S>) {
         let (frame, base) = (self.innermost(), self.stack().top());
-        debug_assert!(frame.kind.get() != Kind::Outside && frame.scope() == finish.flag());
+        debug_assert!(frame.kind.get() == Kind::Task, "code runs in the frame");
+        debug_assert!(frame.scope() == finish.flag(), "the frame is elsewhere");
         frame.finish.set(finish);
         frame.base.set(base);
         frame.top.set(base);
-        frame.kind.set(Kind::Task);
     }
 
     /// Returns the innermost frame if it belongs to `finish` and no first closure of a join is running in it.
@@ -472,7 +536,8 @@ impl<'w, S: Scheduler> Me<'w, S> {
 }
 
 /// A guard for the time while a worker runs in a frame.
-struct FrameGuard<'w, S: Scheduler> {
+#[must_use]
+pub(crate) struct FrameGuard<'w, S: Scheduler> {
     me: Me<'w, S>,
     frame: &'w Frame<S>,
 }

@@ -109,7 +109,7 @@ impl<S: Scheduler> Slot<S> {
     /// # Safety
     ///
     /// The caller has taken the task, and calls this once. `thread` runs on this thread. The innermost
-    /// frame was begun for the task, or, if the task is a spawn, belongs to its finish, whose body has ended. (A ticket that
+    /// frame was begun for the task, or, if the task is a spawn, is as in [`Me::begin_task`]. (A ticket that
     /// runs its closure begins a frame of its own.)
     pub(super) unsafe fn run(&self, thread: Me<'_, S>) {
         // SAFETY: `write` stored `run` together with the task.

@@ -146,9 +146,9 @@ impl<S: Scheduler> TaskStack<S> {
         self.bottom.store(slot, Ordering::Relaxed);
     }
 
-    /// Owner only: returns the slot one past the highest spawn or future on the stack. A spawn or
-    /// future stays on the stack when the code around it goes on, and the slots below it are
-    /// closed.
+    /// Owner only: returns the slot one past the highest spawn or future on the stack, or a slot above that while the
+    /// oldest task of a frame runs. A spawn or future stays on the stack when the code around it goes on, and the slots
+    /// below it are closed.
     pub fn spawn_top(&self) -> *mut Slot<S> {
         self.spawn_top.load(Ordering::Relaxed)
     }

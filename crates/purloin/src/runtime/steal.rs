@@ -62,14 +62,13 @@ pub(crate) fn run<S: Scheduler>(thief: Me<'_, S>, stolen: Stolen<S>) {
     // SAFETY: the caller of `Stolen::new` has taken the task. It runs once, because this function
     // consumes `stolen`. Its frame begins here. Its owner keeps the slot until the task is done.
     unsafe {
-        let in_lineage = thief.enter_lineage(victim.lineage_of(stolen.slot));
-        let scope = victim.scope_around(stolen.slot.addr());
+        let (scope, lineage) = victim.origin_of(stolen.slot);
+        let in_lineage = thief.enter_lineage(lineage);
         thief.in_task(null(), scope, |frame| {
             (*stolen.slot).run(thief);
             thief.end_suspended(frame);
         });
-        // The lineage may hold a panic, whose destructor is the program's.
-        thief.outside_of_frames(|| drop(in_lineage));
+        drop(in_lineage);
         if !core.keeps_ticket.take() {
             end(thief, stolen.slot, stolen.victim);
         }

@@ -13,11 +13,9 @@
 //! to its own pool runs on the spot, within the call that the worker was running: calls nest.
 //!
 //! A stolen task descends from the innermost call in which its owner pushed it. The owner may run
-//! other calls by the time of the steal. So each call that begins within another one records where
-//! the worker's task stack ended, and a thief goes inward from the owner's **first** call, the
-//! outermost, up to the innermost call that began below the stolen slot
-//! ([`Remote::lineage_of`]). The thief reads only calls around that slot. They wait for the
-//! slot, so they neither end nor change while the thief holds the task.
+//! other calls by the time of the steal. So a worker begins a [frame](crate::runtime::Frame) for each call, and a
+//! thief looks for the call in the victim's list of frames, as it does for the scope. The calls around the stolen slot wait
+//! for the slot, so they do not end while the thief holds the task.
 //!
 //! - If a worker leaves idleness for a call, this is its first call. It lies in the frame of the
 //!   thread that waits for it.
@@ -36,13 +34,12 @@
 //! [`Quiescence`](crate::pool::Quiescence) needs the generation of each job. It is that of the call from
 //! which the task that spawns the job descends, also on top of a task of another generation.
 
-use std::cell::Cell;
-use std::ptr::{null, null_mut};
+use std::ptr::null;
 
 use super::{Me, Remote};
-use crate::runtime::Slot;
-use crate::scheduler::{Scheduler, TaskPool};
-use crate::sync::plain::{AtomicPtr, AtomicUsize, Ordering};
+use crate::cancel::CancelFlag;
+use crate::runtime::{FrameGuard, Slot};
+use crate::scheduler::Scheduler;
 use crate::sync::thread;
 use crate::unwind::{FirstPanic, Panic, discard};
 
@@ -56,8 +53,6 @@ pub(crate) struct Call {
     generation: u64,
     /// The first orphan: the panic of a task whose result is never fetched.
     orphan: FirstPanic,
-    /// The call that the same worker runs within this one.
-    inner: Inner,
 }
 
 impl Call {
@@ -78,7 +73,6 @@ impl Call {
             origin,
             generation,
             orphan: FirstPanic::default(),
-            inner: Inner::none(),
         }
     }
 
@@ -119,38 +113,6 @@ pub(crate) unsafe fn descends_from(call: *const Call, ancestor: *const Call) -> 
     false
 }
 
-/// The call that a worker runs within another one, and where it began.
-struct Inner {
-    /// The address of the top of the worker's task stack when the call began; the maximum if there
-    /// is no call.
-    base: AtomicUsize,
-    call: AtomicPtr<Call>,
-}
-
-impl Inner {
-    fn none() -> Inner {
-        Inner {
-            base: AtomicUsize::new(usize::MAX),
-            call: AtomicPtr::new(null_mut()),
-        }
-    }
-
-    fn set(&self, call: *const Call, base: usize) {
-        self.call.store(call.cast_mut(), Ordering::Relaxed);
-        self.base.store(base, Ordering::Relaxed);
-    }
-
-    fn clear(&self) {
-        self.base.store(usize::MAX, Ordering::Relaxed);
-    }
-
-    /// Returns the call if it began at or below this address.
-    fn around(&self, address: usize) -> Option<*const Call> {
-        let base = self.base.load(Ordering::Relaxed);
-        (base <= address).then(|| self.call.load(Ordering::Relaxed).cast_const())
-    }
-}
-
 /// The call from which a task descends, and the generation of jobs that it belongs to.
 #[derive(Clone, Copy)]
 pub(crate) struct Lineage {
@@ -180,8 +142,7 @@ impl Lineage {
     /// # Safety
     ///
     /// `call` is null or lives.
-    #[inline]
-    unsafe fn of(call: *const Call) -> Lineage {
+    pub(crate) unsafe fn of(call: *const Call) -> Lineage {
         // SAFETY: by this function's contract.
         unsafe { call.as_ref() }.map_or(Lineage::NONE, Lineage::of_call)
     }
@@ -222,73 +183,22 @@ unsafe impl Send for Lineage {}
 // `Send`.
 unsafe impl Sync for Lineage {}
 
-/// The calls that a worker runs, where thieves find them. Only the worker's own thread writes it.
-///
-/// All accesses are relaxed: a thief reads only calls that began before their worker pushed the
-/// task that the thief has acquired, and that do not end before the task does.
-pub(crate) struct Calls {
-    /// The outermost call, or null.
-    first: AtomicPtr<Call>,
-    /// The call within the first one. It is not in the first call, which other workers may share.
-    inner: Inner,
-}
-
-impl Calls {
-    pub(super) fn new() -> Self {
-        Calls {
-            first: AtomicPtr::new(null_mut()),
-            inner: Inner::none(),
-        }
-    }
-}
-
-/// The innermost call that a worker runs.
-pub(crate) struct OwnCalls {
-    innermost: Cell<*const Call>,
-    /// Where a call within the innermost one is recorded: null for [`Calls::inner`].
-    newest: Cell<*const Inner>,
-}
-
-impl OwnCalls {
-    pub(super) fn new() -> Self {
-        OwnCalls {
-            innermost: Cell::new(null()),
-            newest: Cell::new(null()),
-        }
-    }
-}
-
-/// A guard for the time while a worker is in a call.
-#[must_use]
-struct InCall<'w, S: Scheduler> {
-    me: Me<'w, S>,
-    /// The call around this one, or null if this is the first.
-    outer: *const Call,
-    /// [`OwnCalls::newest`] outside the call.
-    newest: *const Inner,
-}
-
-impl<S: Scheduler> Drop for InCall<'_, S> {
-    fn drop(&mut self) {
-        let own = &self.me.core().calls;
-        match self.outer.is_null() {
-            // A destructor may run on an idle worker, and push tasks that descend from no call.
-            true => self.me.calls.first.store(null_mut(), Ordering::Relaxed),
-            false => {
-                own.newest.set(self.newest);
-                self.me.inner_at(self.newest).clear();
-            }
-        }
-        own.innermost.set(self.outer);
-    }
-}
-
-/// A guard for the time while a worker runs a task with a certain lineage, or a call.
+/// A guard for the time while a worker runs a task with a certain lineage.
 #[must_use]
 pub(crate) struct InLineage<'w, S: Scheduler> {
-    // Fields are dropped in this order.
-    _call: Option<InCall<'w, S>>,
-    _detour: Option<Detour>,
+    me: Me<'w, S>,
+    call: Option<FrameGuard<'w, S>>,
+    detour: Option<Detour>,
+}
+
+impl<S: Scheduler> Drop for InLineage<'_, S> {
+    fn drop(&mut self) {
+        drop(self.call.take());
+        if let Some(detour) = self.detour.take() {
+            // It may hold a panic, whose destructor is the program's.
+            self.me.outside_of_frames(|| drop(detour));
+        }
+    }
 }
 
 /// A task that the worker waits for, as a call within the worker's innermost one.
@@ -313,20 +223,12 @@ impl Drop for Detour {
 }
 
 impl<S: Scheduler> Remote<S> {
-    /// Returns the lineage of the task in a slot of this worker. Called by a thief while it holds
+    /// Returns the scope and the lineage of the task in a slot of this worker. Called by a thief while it holds
     /// the task.
-    pub(crate) fn lineage_of(&self, slot: *const Slot<S>) -> Lineage {
-        let own = &self.calls;
-        let mut call = own.first.load(Ordering::Relaxed).cast_const();
-        let mut inner = own.inner.around(slot.addr());
-        while let Some(around) = inner {
-            call = around;
-            // SAFETY: the call began before its worker pushed the task, so it waits for the task,
-            // which the thief holds.
-            inner = unsafe { &*around }.inner.around(slot.addr());
-        }
+    pub(crate) fn origin_of(&self, slot: *const Slot<S>) -> (CancelFlag, Lineage) {
+        let (scope, call) = self.frames().around(slot.addr());
         // SAFETY: the call is null, or it waits for the task, which the thief holds.
-        unsafe { Lineage::of(call) }
+        (scope, unsafe { Lineage::of(call) })
     }
 }
 
@@ -335,12 +237,6 @@ impl<'w, S: Scheduler> Me<'w, S> {
     pub(crate) fn lineage(self) -> Lineage {
         // SAFETY: the innermost call lives until this worker leaves it.
         unsafe { Lineage::of(self.call()) }
-    }
-
-    /// Returns the innermost call that this worker runs, or null. Called on the worker's own
-    /// thread.
-    pub(crate) fn call(self) -> *const Call {
-        self.core().calls.innermost.get()
     }
 
     /// Enters the lineage of a task, until the guard is dropped: a task that the worker waits for,
@@ -352,45 +248,30 @@ impl<'w, S: Scheduler> Me<'w, S> {
         let call = if lineage.is_none() || std::ptr::eq(lineage.call, outer) {
             None
         } else if outer.is_null() {
-            // SAFETY: the call waits for the task.
-            Some(unsafe { self.enter_at(lineage.call, 0) })
+            Some(lineage.call)
         } else {
-            let call = detour.insert(Detour::new(outer, lineage)).0;
-            // SAFETY: `InLineage` leaves the call before it drops the detour, and only this worker
-            // enters the call.
-            Some(unsafe { self.enter_at(call, self.stack_top()) })
+            let Detour(call) = detour.insert(Detour::new(outer, lineage));
+            Some(call.cast_const())
         };
         InLineage {
-            _call: call,
-            _detour: detour,
+            me: self,
+            // SAFETY: the call waits for the task. `InLineage` leaves it before it drops the detour.
+            call: call.map(|call| unsafe { self.enter_call(call) }),
+            detour,
         }
     }
 
-    /// Runs a call, and returns its result, its panic, or the panic of an orphan. No worker has
-    /// entered `call` before. `f` catches its panics.
+    /// Runs a call, and returns its result, its panic, or the panic of an orphan. `f` catches its panics.
     pub(crate) fn with_call<R>(
         self,
         call: &Call,
         f: impl FnOnce() -> thread::Result<R>,
     ) -> thread::Result<R> {
-        let in_call = self.enter_call(call);
+        // SAFETY: the caller's reference outlives the guard.
+        let in_call = unsafe { self.enter_call(call) };
         let result = f();
         drop(in_call);
         call.end(result)
-    }
-
-    #[inline(never)]
-    fn enter_call(self, call: &'w Call) -> InLineage<'w, S> {
-        InLineage {
-            // SAFETY: the reference outlives the guard. By the contract of `with_call`, no other
-            // worker enters the call.
-            _call: Some(unsafe { self.enter_at(call, self.stack_top()) }),
-            _detour: None,
-        }
-    }
-
-    fn stack_top(self) -> usize {
-        self.task_pool().stack().top().addr()
     }
 
     /// Runs a task that does not descend from any call as a call of its own. `task` catches its
@@ -412,44 +293,11 @@ impl<'w, S: Scheduler> Me<'w, S> {
             None => discard(panic),
         }
     }
-
-    /// Enters `call` until the guard is dropped: the first call, or one within the innermost that
-    /// begins where the task stack ends, at `base`. Guards are dropped in the reverse order.
-    ///
-    /// # Safety
-    ///
-    /// `call` lives until the guard is dropped. If it is not the first call, no other worker enters
-    /// it.
-    unsafe fn enter_at(self, call: *const Call, base: usize) -> InCall<'w, S> {
-        let own = &self.core().calls;
-        let newest = own.newest.get();
-        let outer = own.innermost.replace(call);
-        match outer.is_null() {
-            true => self.calls.first.store(call.cast_mut(), Ordering::Relaxed),
-            false => {
-                self.inner_at(newest).set(call, base);
-                // SAFETY: the caller guarantees that the call lives.
-                own.newest.set(unsafe { &raw const (*call).inner });
-            }
-        }
-        InCall {
-            me: self,
-            outer,
-            newest,
-        }
-    }
-
-    /// Returns where a call within the innermost one is recorded, if `newest` says so.
-    fn inner_at(&self, newest: *const Inner) -> &Inner {
-        // SAFETY: the pointer is null, or it is in a call that this worker has entered, which lives
-        // until the guard of its own `enter_at` is dropped. The caller uses the reference before that.
-        unsafe { newest.as_ref() }.unwrap_or(&self.remote().calls.inner)
-    }
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use std::sync::atomic::Ordering;
+    use std::ptr::without_provenance;
 
     use crate::Pool;
 
@@ -459,10 +307,8 @@ mod tests {
         for _ in 0..10 {
             pool.run(|_| ());
         }
-        let is_null = |worker: &super::Remote<_>| {
-            let first = worker.calls.first.load(Ordering::Relaxed);
-            first.is_null()
-        };
-        assert!(pool.shared.worker_threads.iter().all(is_null));
+        let top = without_provenance(usize::MAX - 1);
+        let is_in_none = |worker: &super::Remote<_>| worker.origin_of(top).1.is_none();
+        assert!(pool.shared.worker_threads.iter().all(is_in_none));
     }
 }

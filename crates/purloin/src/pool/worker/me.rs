@@ -7,7 +7,6 @@ use std::ptr::null;
 use std::time::Duration;
 
 use super::Remote;
-use super::lineage::OwnCalls;
 use crate::pool::{Pool, Shared};
 use crate::promise::Blocks;
 use crate::runtime::{Frame, Stolen, Tickets, steal};
@@ -50,8 +49,6 @@ impl<S: Scheduler> Deref for Me<'_, S> {
 pub(crate) struct Core<S: Scheduler> {
     /// The innermost frame, or the code outside of all frames.
     pub(crate) frame: Cell<*const Frame<S>>,
-    /// The calls that this worker runs.
-    pub(super) calls: OwnCalls,
     /// The futures whose tickets lie on the stack.
     pub(crate) tickets: Tickets<S>,
     /// Free memory for futures.
@@ -92,7 +89,6 @@ impl<S: Scheduler> Core<S> {
     pub(crate) fn new(walk: Box<dyn Walk>, max_suspended: usize) -> Self {
         Core {
             frame: Cell::new(null()),
-            calls: OwnCalls::new(),
             tickets: Tickets::default(),
             blocks: Blocks::default(),
             suspended: Cell::new(0),

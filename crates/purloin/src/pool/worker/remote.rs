@@ -2,10 +2,8 @@
 
 use crossbeam_utils::CachePadded;
 
-use super::lineage::Calls;
 use super::mail::Mailbox;
 use super::me::{Core, Owned};
-use crate::cancel::CancelFlag;
 use crate::pool::placement::Hashes;
 use crate::pool::{Pool, Shared};
 use crate::runtime::{Frames, Slot, TaskStack};
@@ -22,8 +20,6 @@ pub struct Remote<S: Scheduler> {
     pub(super) core: Owned<Core<S>>,
     /// The frames of the code that the worker runs.
     frames: Frames<S>,
-    /// The calls that the worker runs.
-    pub(super) calls: Calls,
     /// The number of futures, and of calls that other workers wait for, that the worker runs, one on top of
     /// the other.
     pub(super) futures: AtomicUsize,
@@ -113,7 +109,6 @@ impl<S: Scheduler> Remote<S> {
             tasks,
             core: Owned::new(core),
             frames,
-            calls: Calls::new(),
             futures: AtomicUsize::new(0),
             depth: AtomicUsize::new(0),
             counters: CachePadded::new(Counters::default()),
@@ -195,10 +190,8 @@ impl<S: Scheduler> Remote<S> {
         self.index() >= self.pool().workers
     }
 
-    /// Returns the flag of the scope in which the task at this address of the task stack was pushed. Called
-    /// by a thief while it holds the task.
-    pub(crate) fn scope_around(&self, slot: usize) -> CancelFlag {
-        self.frames.scope_around(slot)
+    pub(super) fn frames(&self) -> &Frames<S> {
+        &self.frames
     }
 
     /// Returns whether the pool cannot end because of what this worker runs.

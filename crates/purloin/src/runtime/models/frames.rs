@@ -1,4 +1,4 @@
-//! A loom model of thieves that look for the scope of their task in the victim's list of frames.
+//! Loom models of thieves that look for the scope and the call of their task in the victim's list of frames.
 
 use std::ptr::NonNull;
 
@@ -7,6 +7,7 @@ use loom::thread;
 
 use super::super::frame::{Frame, Frames};
 use crate::cancel::CancelFlag;
+use crate::pool::worker::lineage::Call;
 use crate::runtime::ReturnBarrier;
 use crate::sync::{AtomicUsize, Ordering, yield_now};
 
@@ -29,6 +30,15 @@ unsafe impl Send for Model {}
 fn flag(scope: usize) -> CancelFlag {
     // SAFETY: the models never look at the flag itself.
     unsafe { CancelFlag::at(std::ptr::without_provenance(scope)) }
+}
+
+/// Returns the call in which this scope lies.
+fn call(scope: usize) -> *const Call {
+    std::ptr::without_provenance(scope)
+}
+
+fn begin(frame: &Frame<ReturnBarrier>, scope: usize, start: usize) {
+    frame.begin(flag(scope), call(scope), start);
 }
 
 impl Model {
@@ -71,7 +81,10 @@ impl Model {
             .compare_exchange(PUSHED, FREE, acquire, acquire)
             .is_ok()
         {
-            assert_eq!(self.frames.scope_around(20 + 20 * task), flag(scope));
+            assert_eq!(
+                self.frames.around(20 + 20 * task),
+                (flag(scope), call(scope))
+            );
             state.store(ENDED, Ordering::Release);
         }
     }
@@ -92,16 +105,16 @@ fn a_thief_finds_the_scope_of_its_task_while_the_owner_enters_and_leaves_others(
             thread::spawn(move || model.steal(task, scope))
         });
         let outermost = model.root().inner();
-        outermost.begin(flag(1), 10);
+        begin(outermost, 1, 10);
         // Its element is used again, at another place.
         let inner = outermost.inner();
-        inner.begin(flag(2), 15);
+        begin(inner, 2, 15);
         inner.end();
         model.push(0);
-        inner.begin(flag(3), 30);
+        begin(inner, 3, 30);
         model.push(1);
         let innermost = inner.inner();
-        innermost.begin(flag(4), 50);
+        begin(innermost, 4, 50);
         innermost.end();
         model.join(1);
         inner.end();
@@ -120,14 +133,14 @@ fn a_task_that_outlives_its_frame_belongs_to_the_scope_of_the_frame_around_it() 
             thread::spawn(move || model.steal(0, 1))
         };
         let outermost = model.root().inner();
-        outermost.begin(flag(1), 10);
+        begin(outermost, 1, 10);
         // A task of the same scope, which leaves a spawn behind.
         let inner = outermost.inner();
-        inner.begin(flag(1), 15);
+        begin(inner, 1, 15);
         model.push(0);
         inner.end();
         // A finish in the same element.
-        inner.begin(flag(2), 30);
+        begin(inner, 2, 30);
         inner.end();
         model.join(0);
         outermost.end();
