@@ -7,7 +7,25 @@
 //! grain size or chunk size to choose.
 //!
 //! ```
-//! use purloin::{Pool, Worker};
+//! fn sort(numbers: &mut [u32]) {
+//!     if numbers.len() > 1 {
+//!         let middle = numbers.len() / 2;
+//!         let (lower, _, upper) = numbers.select_nth_unstable(middle);
+//!         purloin::join(|| sort(lower), || sort(upper));
+//!     }
+//! }
+//!
+//! let mut numbers = [3, 1, 4, 1, 5, 9, 2, 6];
+//! sort(&mut numbers); // on all cores
+//! assert_eq!(numbers, [1, 1, 2, 3, 4, 5, 6, 9]);
+//! ```
+//!
+//! Such a program runs on a global pool. A program may also make its own [`Pool`]. [`Pool::run`] gives the code that it
+//! runs there a token, `w`, which creates parallelism, too. Each closure receives a token of its own. A program that is
+//! generic over its token, a [`Worker`], runs under every scheduler, and serially:
+//!
+//! ```
+//! use purloin::{Pool, Serial, Worker};
 //!
 //! fn fib<W: Worker>(mut w: W, n: u32) -> u64 {
 //!     if n < 2 {
@@ -19,24 +37,8 @@
 //!
 //! let pool = Pool::new()?; // one worker for each available core
 //! assert_eq!(pool.run(|w| fib(w, 30)), 832_040);
+//! assert_eq!(fib(Serial, 20), 6_765);
 //! # Ok::<(), purloin::BuildError>(())
-//! ```
-//!
-//! [`Pool::run`] gives the program a token, `w`, whose methods create parallelism. Each closure
-//! receives a token of its own. Code that cannot pass tokens calls free functions instead:
-//!
-//! ```
-//! fn sort(numbers: &mut [u32]) {
-//!     if numbers.len() > 1 {
-//!         let middle = numbers.len() / 2;
-//!         let (lower, _, upper) = numbers.select_nth_unstable(middle);
-//!         purloin::join(|| sort(lower), || sort(upper));
-//!     }
-//! }
-//!
-//! let mut numbers = [3, 1, 4, 1, 5, 9, 2, 6];
-//! sort(&mut numbers);
-//! assert_eq!(numbers, [1, 1, 2, 3, 4, 5, 6, 9]);
 //! ```
 //!
 //! # What to call
