@@ -3,6 +3,7 @@
 //! The package lies outside Purloin's workspace, so cargo builds it in its default release profile.
 //! The contestants run interleaved: each run measures every contestant once.
 
+mod boxes;
 mod contestants;
 mod everyday;
 mod fib;
@@ -76,7 +77,13 @@ fn main() -> ExitCode {
     let groups = match (arguments.everyday, arguments.suite) {
         (true, _) => &[everyday::ROWS][..],
         (_, true) => &[public_suite::ROWS],
-        _ => &[fib::ROWS, forks::ROWS, irregular::ROWS, nested::ROWS],
+        _ => &[
+            fib::ROWS,
+            forks::ROWS,
+            irregular::ROWS,
+            nested::ROWS,
+            boxes::ROWS,
+        ],
     };
     let all = || groups.iter().copied().flatten();
     let rows: Vec<&Row> = all()
