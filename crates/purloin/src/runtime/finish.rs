@@ -1,8 +1,8 @@
 //! Spawn and finish.
 //!
-//! A spawned task lies in a slot like the second closure of a join. The frame that opened the
-//! finish takes all spawns above it back from the top when it ends, newest first. It runs each
-//! task, or, if a thief has it, waits by leapfrogging. A task's own spawns lie above the frame,
+//! A spawned task lies in a slot like the second closure of a join. When the body of the finish has ended, the worker that
+//! opened the finish takes all spawns in the frame of the body back from the top, newest first. It runs each
+//! task, or, if a thief has it, waits by leapfrogging. A task's own spawns lie in this frame,
 //! too, and the same loop takes them back; so a chain of spawns, however long, does not nest. A
 //! thief takes back its task's spawns in the same way before it marks the task done. So all tasks
 //! are properly nested, and no counter is needed.
@@ -12,8 +12,8 @@
 //! - It stays on the stack when the code around it goes on. A token that was made before the spawn
 //!   is then stale, see [`super`]. A spawn also closes the slots up to itself: it lies below the
 //!   barrier, so the pop of an older join takes its slow path, which ends the tasks above.
-//! - The code that spawns may run where another frame is innermost: in the first closure of a join,
-//!   in a nested finish, in a stolen task of a join, or on a thread that is not a worker. On the
+//! - The code that spawns may run in the first closure of a join, or where another frame is innermost:
+//!   in a nested finish, in a stolen closure of a join, or on a thread that is not a worker. On the
 //!   stack the task would have to end before a frame to which it does not belong, and a join would
 //!   run a task that it does not wait for. In all these cases the task goes to the **queue** of its
 //!   finish. Idle workers take it from there, and so does the finish's owner when its body has
@@ -344,7 +344,7 @@ impl<S: Scheduler> Finish<S> {
         self.queue().panic.keep(panic);
     }
 
-    /// Returns the lineage of the worker that opened the finish.
+    /// Returns the lineage of the code that opened the finish.
     pub(super) fn lineage(&self) -> Lineage {
         // SAFETY: the call waits for the finish.
         unsafe { Lineage::of(self.call) }

@@ -1,8 +1,8 @@
-//! Frames: which tasks end before which code goes on, and which scope code belongs to.
+//! Frames: which tasks end before which code goes on, and the scope and the call to which code belongs.
 //!
 //! A **frame** is a piece of the worker's task stack: the tasks that the body of a finish, or one
-//! task, has pushed. Frames nest. A spawn may go to the stack only where its finish has the
-//! innermost frame, because the tasks of an inner frame end before the tasks of an outer frame.
+//! task, has pushed, and those that they push in turn. Frames nest. A spawn may go to the stack only where its finish has
+//! the innermost frame, because the tasks of an inner frame end before the tasks of an outer frame.
 //!
 //! The tasks of a finish that its owner takes back run in the frame of its body, one after the other. The tasks
 //! that a stolen spawn leaves behind run in the frame of that spawn.
@@ -23,9 +23,9 @@
 //!
 //! # The list of frames
 //!
-//! The elements of the list are used again, and live as long as the worker. So a thief may read all of them. A frame may
-//! end although a task that was pushed in it stays on the stack, where it belongs to the frame around it, which has the same
-//! scope and call. The owner may then begin a frame of another scope in the same element, while a thief that holds the task
+//! The elements of the list are used again, and live as long as the worker. So a thief may read all of them. The frame of a
+//! ticket may end although a task that was pushed in it stays on the stack. This task then belongs to the frame around it,
+//! which has the same scope and call. The owner may then begin a frame of another scope in the same element, while a thief that holds the task
 //! reads it. So the thief looks twice at where the frame began. If it has read the newer scope or call, it has acquired the
 //! end of the older frame, and the second look finds that the element is not in use, or begins above the slot.
 //!
@@ -90,18 +90,20 @@ pub(crate) struct Frame<S: Scheduler> {
     top: Cell<*mut Slot<S>>,
     /// Where the frame's spawns no longer go to the stack: null if the worker has suspended too many tasks.
     limit: Cell<*mut Slot<S>>,
-    /// The number of suspended tasks when the body of the finish began, or 0 in a task of a job: all tasks that the
-    /// worker has suspended below the job count.
+    /// The number of suspended tasks when the body of the finish began. In a task of a job it is 0, so that every task
+    /// counts that the worker has suspended below the job.
     suspended: Cell<usize>,
 }
 
 /// The code that runs in a frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Code such that nothing waits for the tasks that it leaves behind: a panic handler, or the code of a thread of the
-    /// program that is a worker, outside of all calls, finishes and tasks; also a call, whose tasks have frames.
+    /// Code that must leave no tasks behind, because nothing waits for them: a call or a job, whose tasks have frames of
+    /// their own; a panic handler; a destructor that runs for another thread; and a thread of the program that is a
+    /// worker, outside of all calls.
     Outside,
-    /// The body of the finish. While a body is innermost, only the token of a loop can be newer than its frame.
+    /// The body of the finish. While a body is innermost, only the token of a loop can be newer than its frame, so
+    /// [`Finish::future`] may remove tickets down to the frame's base.
     Body,
     /// A task. The token of a join's second closure is newer than the frame.
     Task,
@@ -158,7 +160,7 @@ impl<S: Scheduler> Frame<S> {
     /// Owner: ends the frame. The tasks that stay on the stack belong to the frame around it.
     #[inline(always)]
     pub(super) fn end(&self) {
-        // Relaxed: a thief that could mistake the frame has acquired a later push, or a later scope.
+        // Relaxed: a thief that could mistake the frame has acquired a later push, or a later scope or call.
         self.start.store(usize::MAX, Ordering::Relaxed);
     }
 
@@ -213,11 +215,12 @@ impl<S: Scheduler> Frame<S> {
         self.top.get()
     }
 
-    /// Lowers the top to `slot`, whose ticket has been popped.
+    /// Lowers the top and the base to `slot`, which has just been popped, if they are above it.
     ///
-    /// The destructor of the future's result runs in this frame, and may join and spawn. Without this, the top of
-    /// that join could equal the frame's old top, and the spawn would seem to belong to the frame. No code of the
-    /// program runs in the frame between the pop of a spawn and the beginning of a task.
+    /// The destructor of a future's result runs in this frame, and may join, spawn and make futures. Without this, the
+    /// top of such a join could equal the frame's old top, so that a spawn in the join would seem to belong to the frame,
+    /// and futures below the old base could not be popped. If no ticket is on the stack, no code of the program
+    /// runs in the frame between a pop and the beginning of the next task.
     pub(super) fn lower(&self, slot: *mut Slot<S>) {
         self.top.set(self.top.get().min(slot));
         self.base.set(self.base.get().min(slot));
@@ -316,8 +319,8 @@ impl<'w, S: Scheduler> Me<'w, S> {
         unsafe { &*self.core().frame.get() }
     }
 
-    /// Returns the innermost frame, or `None` if nothing waits for the tasks that the code leaves behind: in a panic
-    /// handler, and on a thread of the program that is a worker, outside of all calls, finishes and tasks.
+    /// Returns the innermost frame, or `None` if nothing waits for the tasks that the code leaves behind: in
+    /// [`Kind::Outside`].
     #[inline(always)]
     pub(super) fn frame(self) -> Option<&'w Frame<S>> {
         let frame = self.innermost();
@@ -547,12 +550,11 @@ impl<S: Scheduler> Drop for FrameGuard<'_, S> {
     fn drop(&mut self) {
         let FrameGuard { me, frame } = *self;
         me.core().frame.set(frame.outer);
-        // A thief could still look for the scope of a task above the start. (In a forked process there are no thieves.)
+        // A thief could still look for the scope and the call of a task above the start.
         debug_assert!(
-            frame.kind.get() == Kind::Outside
-                || frame.scope() == me.scope()
+            frame.start.load(Ordering::Relaxed) == me.stack().top().addr()
+                || (frame.scope() == me.scope() && frame.call() == me.call())
                 || thread::panicking()
-                || frame.start.load(Ordering::Relaxed) == me.stack().top().addr()
         );
         frame.end();
     }

@@ -8,7 +8,7 @@
 //! 4. [`token`] and [`join`]: what a program holds, and the fast path.
 //! 5. [`in_frame`]: a task whose closure and result lie in the frame of the thread that waits for it.
 //! 6. [`frame`]: the bookkeeping that keeps finishes and tasks properly nested, and says which cancellation stops a
-//!    loop.
+//!    loop and from which call a task descends.
 //! 7. [`finish`](mod@finish): finish and its spawns; [`finish_queue`]: the tasks of a finish that any worker may run.
 //! 8. [`future`](mod@future): futures, as a pool runs them; see [`promise`](crate::promise) for the rest.
 //! 9. [`public_tasks`]: how owners publish tasks, and how thieves look for them and claim them.

@@ -1,11 +1,11 @@
 //! The lineage of a task: the call to a pool from which it descends.
 //!
-//! Everything that a worker runs descends from one call: a call of [`Pool::run`](crate::Pool::run),
+//! Nearly everything that a worker runs descends from a call: a call of [`Pool::run`](crate::Pool::run),
 //! or a job left by [`Pool::spawn`](crate::Pool::spawn). Three things must find their way back to
 //! that call: the panic of a task whose result is never fetched; a job that spawns another job, for
 //! [`Pool::wait`](crate::Pool::wait); and a worker that waits for another pool, see
-//! [`outside`](crate::pool::outside). None of them may add to the cost of a join. So each worker records its
-//! current lineage, and a thief copies the lineage of its victim.
+//! [`outside`](crate::pool::outside). None of them may add to the cost of a join. So each worker records the
+//! calls that it runs, and a thief looks for the lineage of its task there.
 //!
 //! # Calls
 //!
@@ -17,9 +17,9 @@
 //! thief looks for the call in the victim's list of frames, as it does for the scope. The calls around the stolen slot wait
 //! for the slot, so they do not end while the thief holds the task.
 //!
-//! - If a worker leaves idleness for a call, this is its first call. It lies in the frame of the
-//!   thread that waits for it.
-//! - If it leaves idleness for a task, its first call is the one from which the task descends, and
+//! - If a worker leaves idleness for a call, the call lies on the stack of the thread that waits for it, or on the
+//!   worker's own stack if no thread does.
+//! - If it leaves idleness for a task, it enters the call from which the task descends, and
 //!   which waits for it.
 //! - An idle worker has no call. It may still run a destructor, of the result of a job for example.
 //!   The tasks that the destructor makes descend from no call.
@@ -177,13 +177,13 @@ impl Lineage {
 pub(crate) const NO_GENERATION: u64 = u64::MAX;
 
 // SAFETY: only tasks that the call waits for dereference the pointer, and a `Call` may be shared:
-// its panic is in a mutex, and its other fields are atomic or never change.
+// its panic is in a mutex, and its other fields never change.
 unsafe impl Send for Lineage {}
 // SAFETY: a shared `Lineage` is read-only, and its call may be shared between threads, as for
 // `Send`.
 unsafe impl Sync for Lineage {}
 
-/// A guard for the time while a worker runs a task with a certain lineage.
+/// A guard for the time during which a worker runs a task with a certain lineage.
 #[must_use]
 pub(crate) struct InLineage<'w, S: Scheduler> {
     me: Me<'w, S>,
@@ -223,9 +223,12 @@ impl Drop for Detour {
 }
 
 impl<S: Scheduler> Remote<S> {
-    /// Returns the scope and the lineage of the task in a slot of this worker. Called by a thief while it holds
-    /// the task.
-    pub(crate) fn origin_of(&self, slot: *const Slot<S>) -> (CancelFlag, Lineage) {
+    /// Returns the scope and the lineage of the task in a slot of this worker.
+    ///
+    /// # Safety
+    ///
+    /// The caller is a thief that holds the task.
+    pub(crate) unsafe fn origin_of(&self, slot: *const Slot<S>) -> (CancelFlag, Lineage) {
         let (scope, call) = self.frames().around(slot.addr());
         // SAFETY: the call is null, or it waits for the task, which the thief holds.
         (scope, unsafe { Lineage::of(call) })
@@ -297,8 +300,6 @@ impl<'w, S: Scheduler> Me<'w, S> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
-    use std::ptr::without_provenance;
-
     use crate::Pool;
 
     #[test]
@@ -307,8 +308,8 @@ mod tests {
         for _ in 0..10 {
             pool.run(|_| ());
         }
-        let top = without_provenance(usize::MAX - 1);
-        let is_in_none = |worker: &super::Remote<_>| worker.origin_of(top).1.is_none();
+        let is_in_none =
+            |worker: &super::Remote<_>| worker.frames().around(usize::MAX - 1).1.is_null();
         assert!(pool.shared.worker_threads.iter().all(is_in_none));
     }
 }

@@ -21,24 +21,20 @@ const FREE: usize = 0;
 const PUSHED: usize = 1;
 const ENDED: usize = 2;
 
-// SAFETY: thieves call `scope_around` only.
-unsafe impl Sync for Model {}
-// SAFETY: as for `Sync`.
-unsafe impl Send for Model {}
-
 /// Returns the flag of a scope with this number.
 fn flag(scope: usize) -> CancelFlag {
     // SAFETY: the models never look at the flag itself.
     unsafe { CancelFlag::at(std::ptr::without_provenance(scope)) }
 }
 
-/// Returns the call in which this scope lies.
-fn call(scope: usize) -> *const Call {
-    std::ptr::without_provenance(scope)
+/// Returns the call with this number.
+fn call(number: usize) -> *const Call {
+    std::ptr::without_provenance(number)
 }
 
-fn begin(frame: &Frame<ReturnBarrier>, scope: usize, start: usize) {
-    frame.begin(flag(scope), call(scope), start);
+/// Begins a frame of this scope and this call.
+fn begin(frame: &Frame<ReturnBarrier>, (scope, number): (usize, usize), start: usize) {
+    frame.begin(flag(scope), call(number), start);
 }
 
 impl Model {
@@ -73,8 +69,8 @@ impl Model {
         }
     }
 
-    /// Takes a task, if it is there, and checks that it belongs to this scope.
-    fn steal(&self, task: usize, scope: usize) {
+    /// Takes a task, if it is there, and checks that it belongs to this scope and this call.
+    fn steal(&self, task: usize, (scope, number): (usize, usize)) {
         let state = &self.states[task];
         let acquire = Ordering::Acquire;
         if state
@@ -83,14 +79,14 @@ impl Model {
         {
             assert_eq!(
                 self.frames.around(20 + 20 * task),
-                (flag(scope), call(scope))
+                (flag(scope), call(number))
             );
             state.store(ENDED, Ordering::Release);
         }
     }
 }
 
-fn check(model: fn()) {
+fn check(model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);
     builder.check(model);
@@ -100,21 +96,21 @@ fn check(model: fn()) {
 fn a_thief_finds_the_scope_of_its_task_while_the_owner_enters_and_leaves_others() {
     check(|| {
         let model = Model::new();
-        let thieves = [(0, 1), (1, 3)].map(|(task, scope)| {
+        let thieves = [(0, (1, 1)), (1, (3, 1))].map(|(task, origin)| {
             let model = model.clone();
-            thread::spawn(move || model.steal(task, scope))
+            thread::spawn(move || model.steal(task, origin))
         });
         let outermost = model.root().inner();
-        begin(outermost, 1, 10);
+        begin(outermost, (1, 1), 10);
         // Its element is used again, at another place.
         let inner = outermost.inner();
-        begin(inner, 2, 15);
+        begin(inner, (2, 1), 15);
         inner.end();
         model.push(0);
-        begin(inner, 3, 30);
+        begin(inner, (3, 1), 30);
         model.push(1);
         let innermost = inner.inner();
-        begin(innermost, 4, 50);
+        begin(innermost, (4, 1), 50);
         innermost.end();
         model.join(1);
         inner.end();
@@ -124,26 +120,35 @@ fn a_thief_finds_the_scope_of_its_task_while_the_owner_enters_and_leaves_others(
     });
 }
 
-#[test]
-fn a_task_that_outlives_its_frame_belongs_to_the_scope_of_the_frame_around_it() {
-    check(|| {
+/// The frame of a ticket ends and leaves a task behind, and another frame begins in the same element.
+fn outlive(other: (usize, usize)) {
+    check(move || {
         let model = Model::new();
         let thief = {
             let model = model.clone();
-            thread::spawn(move || model.steal(0, 1))
+            thread::spawn(move || model.steal(0, (1, 1)))
         };
         let outermost = model.root().inner();
-        begin(outermost, 1, 10);
+        begin(outermost, (1, 1), 10);
         // A task of the same scope, which leaves a spawn behind.
         let inner = outermost.inner();
-        begin(inner, 1, 15);
+        begin(inner, (1, 1), 15);
         model.push(0);
         inner.end();
-        // A finish in the same element.
-        begin(inner, 2, 30);
+        begin(inner, other, 21);
         inner.end();
         model.join(0);
         outermost.end();
         thief.join().unwrap();
     });
+}
+
+#[test]
+fn a_task_that_outlives_its_frame_belongs_to_the_scope_of_the_frame_around_it() {
+    outlive((2, 1));
+}
+
+#[test]
+fn a_task_that_outlives_its_frame_belongs_to_the_call_of_the_frame_around_it() {
+    outlive((1, 2));
 }
