@@ -162,6 +162,7 @@ impl Oneshot {
     }
 
     /// Returns whether no holder has claimed, as far as this thread knows.
+    #[inline]
     pub(crate) fn is_unclaimed(&self) -> bool {
         self.state.get(Ordering::Relaxed) == State::TASK
     }

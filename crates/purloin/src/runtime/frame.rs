@@ -25,9 +25,10 @@
 //!
 //! The elements of the list are used again, and live as long as the worker. So a thief may read all of them. The frame of a
 //! ticket may end although a task that was pushed in it stays on the stack. This task then belongs to the frame around it,
-//! which has the same scope and call. The owner may then begin a frame of another scope in the same element, while a thief that holds the task
-//! reads it. So the thief looks twice at where the frame began. If it has read the newer scope or call, it has acquired the
-//! end of the older frame, and the second look finds that the element is not in use, or begins above the slot.
+//! which has the same scope and call. The owner may then begin a frame of another scope in the same element, while a thief
+//! that holds the task reads it. So the thief looks twice at where the frame began. If it has read the newer scope or
+//! call, it has acquired the end of the older frame, and the second look finds that the element is not in use, or begins
+//! above the slot.
 //!
 //! The models in `models/frames.rs` check this. In a model, all spawns take the slow path ([`Finish`] looks closer).
 

@@ -147,6 +147,7 @@ impl<'w, S: Scheduler> Worker for Token<'w, S> {
         })
     }
 
+    #[inline]
     fn future<F, T>(&mut self, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'static,
@@ -165,6 +166,7 @@ impl<'w, S: Scheduler> Worker for Token<'w, S> {
         }
     }
 
+    #[inline]
     fn get<T: Send>(&mut self, future: Handle<T>) -> T {
         let (pool, worker) = (self.thread.pool().id, self.thread.index());
         // SAFETY: a token stays on the thread of its worker.

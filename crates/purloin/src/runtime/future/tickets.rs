@@ -20,6 +20,7 @@ impl<S: Scheduler> Me<'_, S> {
 
     /// Owner: pops the ticket at the top, in `slot`. Returns true if the owner has the ticket back.
     /// If not, a thief had it, and it is done.
+    #[inline]
     pub(super) fn pop_ticket(self, slot: *mut Slot<S>) -> bool {
         let core = self.core();
         let ticket = core.tickets.pop();
@@ -48,6 +49,7 @@ impl<S: Scheduler> Me<'_, S> {
 
     /// Owner: pops tickets whose closure is claimed off the top of the stack, down to a token's
     /// top.
+    #[inline]
     pub(super) fn pop_claimed_tickets(self, token_top: *mut Slot<S>) {
         while let Some(slot) = self.core().tickets.newest_claimed()
             && slot.wrapping_add(1) == self.stack().top()
