@@ -8,7 +8,8 @@ use crate::par::{Here, IntoParallel, Runner};
 use crate::pool::{Me, Pool, Remote, current_of_default, global_or_default};
 use crate::runtime::{self, ReturnBarrier, Token, in_registers};
 use crate::scope::Scope;
-use crate::unwind::{Panic, catch, discard, raise};
+use crate::this_thread::raise;
+use crate::unwind::{Panic, catch, discard};
 use crate::worker::{SendTask, Worker};
 
 /// Runs two closures, possibly in parallel, and returns both results. For code that cannot pass a

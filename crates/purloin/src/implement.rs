@@ -8,8 +8,9 @@
 pub use crate::cancel::CancelState;
 pub use crate::free::{join_context_or, join_or};
 pub use crate::loops::{in_order, in_pieces};
-pub use crate::pool::{Row, pause};
+pub use crate::pool::Row;
 pub use crate::stats::clock;
+pub use crate::this_thread::pause;
 pub use crate::tunables::{Tunable, Value, all as tunables};
 
 use std::sync::Weak;
@@ -69,5 +70,5 @@ where
 /// Panics if `f` uses a pool on this thread, also by a function without a token: a measuring worker
 /// does not see tasks that do not go through its token.
 pub fn measured<R>(f: impl FnOnce() -> R) -> R {
-    crate::pool::measured(f)
+    crate::this_thread::measured(f)
 }

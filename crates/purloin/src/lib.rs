@@ -144,7 +144,9 @@ compile_error!(
 );
 
 mod asynchronous;
+mod call;
 mod cancel;
+mod error;
 mod free;
 mod graph;
 mod handle;
@@ -166,6 +168,7 @@ mod sleep;
 mod sort;
 mod stats;
 mod sync;
+mod this_thread;
 mod tunables;
 mod unwind;
 mod victim;
@@ -173,6 +176,7 @@ mod worker;
 
 pub use asynchronous::{HandleFuture, RunFuture, SharedHandleFuture};
 pub use cancel::{Cancel, Cancelled};
+pub use error::BuildError;
 pub use free::{finish, for_each, future, join, map_reduce, with_token};
 pub use graph::After;
 pub use handle::{Handle, when_all};
@@ -180,7 +184,7 @@ pub use loops::{
     ExactIterations, IntoIterations, Iterations, Splitting, bridge, chars, lines, words,
 };
 pub use per_worker::{Lent, PerWorker};
-pub use pool::{BuildError, Builder, Pool, WorkerStart, blocking, configure_global, global};
+pub use pool::{Builder, Pool, WorkerStart, configure_global, global};
 pub use progress::Progress;
 pub use runtime::{ReturnBarrier, Token};
 #[doc(inline)]
@@ -189,6 +193,7 @@ pub use scope::{Scope, Spawner};
 pub use serial::Serial;
 pub use shared_handle::SharedHandle;
 pub use stats::{Stats, Times};
+pub use this_thread::blocking;
 pub use victim::{Random, Sampling, Sets, VictimSelection};
 pub use worker::{SendTask, SyncBody, Worker};
 

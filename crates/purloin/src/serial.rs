@@ -8,10 +8,10 @@ use crate::cancel::{CancelFlag, CancelState};
 use crate::handle::Handle;
 use crate::implement;
 use crate::loops::{self, IntoIterations};
-use crate::pool::in_scope;
 use crate::scope::{Scope, Spawner};
 use crate::sync::plain::OnceLock;
-use crate::unwind::{FirstPanic, Panic, catch, discard, drop_cancelled, raise};
+use crate::this_thread::{in_scope, raise};
+use crate::unwind::{FirstPanic, Panic, catch, discard, drop_cancelled};
 use crate::worker::Worker;
 
 /// The state of a finish.

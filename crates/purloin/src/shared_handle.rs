@@ -10,9 +10,10 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use crate::cancel::Cancelled;
-use crate::handle::{Handle, Inner, reveal};
-use crate::promise::{Getter, Ready, SharedTask};
-use crate::unwind::{Panic, raise};
+use crate::handle::{Handle, Inner};
+use crate::promise::{Getter, Ready, SharedTask, reveal};
+use crate::this_thread::raise;
+use crate::unwind::Panic;
 
 /// The result of a task that several others need, available now or later, from [`Handle::share`].
 ///

@@ -3,10 +3,9 @@
 use std::any::Any;
 use std::io::{Write, stderr};
 use std::mem::{ManuallyDrop, MaybeUninit};
-use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::cancel::{CancelFlag, Cancelled};
-use crate::pool::{current_call, current_scope};
+use crate::cancel::Cancelled;
 use crate::sync::plain::{AtomicBool, Mutex, Ordering, lock};
 
 /// The payload of a panic on its way from a thief to the owner of the task.
@@ -35,9 +34,18 @@ pub(crate) fn catch_apart<R>(f: impl FnOnce() -> R) -> Result<R, Panic> {
         catch(f)
     }
 
+    let (ran, result) = erased(f, call);
+    ran.map(|()| result.expect("`call` calls the closure"))
+}
+
+/// Passes `f` to `call` without its type, and returns the results of both. That of `f` is none if `call` has not called it.
+pub(crate) fn erased<R, C>(
+    f: impl FnOnce() -> R,
+    call: impl FnOnce(&mut dyn FnMut()) -> C,
+) -> (C, Option<R>) {
     let (mut f, mut result) = (Some(f), None);
-    call(&mut || result = f.take().map(|f| f()))?;
-    Ok(result.expect("`call` calls the closure"))
+    let called = call(&mut || result = f.take().map(|f| f()));
+    (called, result)
 }
 
 /// Drops a value, and returns the panic of its destructor if it panics.
@@ -74,20 +82,6 @@ fn discard_panic(payload: Panic) {
         panic = drop_catching(payload);
     }
     std::mem::forget(panic);
-}
-
-/// Continues the panic of a task, or of a call, in the code that waits for it.
-///
-/// No panic hook has seen a [`Cancelled`]: in a cancelled scope it only ends a task. Outside of all calls and scopes it may
-/// end the program, so this calls the hook.
-#[cold]
-pub(crate) fn raise(panic: Panic) -> ! {
-    if panic.is::<Cancelled>() && current_call().is_null() && current_scope() == CancelFlag::NONE {
-        let text = "purloin: a result is needed whose task was cancelled; try_get returns an error instead";
-        let _ = writeln!(stderr(), "{text}");
-        panic_any(Cancelled);
-    }
-    resume_unwind(panic)
 }
 
 /// The first of several panics.

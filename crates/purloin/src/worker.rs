@@ -7,9 +7,9 @@ use crate::cancel::CancelFlag;
 use crate::handle::Handle;
 use crate::loops::{self, Internal, IntoIterations};
 use crate::par::{Par, Source};
-use crate::pool::current_scope;
 use crate::scope::{Scope, Spawner};
 use crate::sort;
+use crate::this_thread::current_scope;
 
 /// A token that lets a program create parallelism: joins, finishes, futures and loops.
 ///

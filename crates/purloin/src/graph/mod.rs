@@ -46,9 +46,9 @@ pub use after::After;
 use std::collections::HashSet;
 use std::ptr::NonNull;
 
-use crate::pool::keep_orphan;
 use crate::promise::{Getter, Head, SharedTask, TaskRef};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering, UnsafeCell};
+use crate::this_thread::keep_orphan;
 use crate::unwind::catch;
 
 /// The tasks on which another one depends. They have the lifetime of the scope's borrows, and must not be used once the

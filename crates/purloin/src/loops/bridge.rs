@@ -11,7 +11,7 @@
 //!   takes some microseconds. So if the last item came at once, and no work that this thread knows of waits for a
 //!   worker, the part takes the next one without. If the iterator blocks then, the tasks of all other workers still
 //!   run; later work from outside of the pool is the matter of [`rescue`](crate::pool).
-//! - A part that finds the lock taken for some time ends, if another one goes on ([`shared`](super::shared)). So at most
+//! - A part that finds the lock taken for some time ends, if another one goes on (`runtime/shared_loop.rs`). So at most
 //!   one worker waits for the iterator.
 
 use std::cell::Cell;
@@ -20,10 +20,10 @@ use std::option;
 use std::sync::{Arc, TryLockError};
 
 use super::{IntoIterations, Iterations};
-use crate::pool::{blocking, must_hand_off};
 use crate::stats::clock::ticks;
 use crate::sync::plain::{AtomicBool, Mutex, MutexGuard, Ordering};
 use crate::sync::spin_loop;
+use crate::this_thread::{blocking, must_hand_off};
 use crate::tunables;
 
 /// Returns the items of an iterator as the iterations of a loop, one part of which asks the iterator at a time. For

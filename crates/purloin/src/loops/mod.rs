@@ -31,7 +31,7 @@
 //! Results are therefore combined in the order of the iterations, and a combination need only be
 //! associative. The bracketing depends on chance.
 //!
-//! The parts of a loop over a [`bridge()`] share an iterator, and have no order ([`shared`]).
+//! The parts of a loop over a [`bridge()`] share an iterator, and have no order (`runtime/shared_loop.rs`).
 //!
 //! # Panics
 //!
@@ -78,7 +78,6 @@ mod owned;
 mod pace;
 mod portion;
 mod ranges;
-mod shared;
 mod split;
 mod text;
 
@@ -99,14 +98,13 @@ pub(crate) use iterations::Converted;
 pub use iterations::{ExactIterations, Flat, IntoIterations, Iterations, Pair, Tuple};
 pub use portion::Splitting;
 pub use ranges::Integer;
-pub(crate) use shared::run_shared;
 pub use split::in_pieces;
-pub(crate) use split::run_loop;
+pub(crate) use split::{Loop, run_block, run_loop};
 pub use text::{CharsOf, LinesOf, WordsOf, chars, lines, words};
 
 use std::ops::ControlFlow;
 
-use self::pace::Pace;
+pub(crate) use self::pace::Pace;
 
 /// Folds iterations as a plain loop, until a step breaks.
 ///

@@ -11,7 +11,7 @@ const ALIGNMENT: u64 = 16;
 
 /// The numbers of iterations in a block and in a strip, adapted to the speed of the loop.
 #[derive(Clone, Copy)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     /// Length of the blocks.
     block: u64,
     /// Length of the strips.
@@ -28,7 +28,7 @@ pub(super) struct Pace {
 impl Pace {
     /// Starts the first block of a loop or part of unknown speed. Its strips are single iterations, after each of which
     /// the worker looks for thieves. So it need not be short, and a part that ends within it reads no clock.
-    pub(super) fn start() -> Pace {
+    pub(crate) fn start() -> Pace {
         Pace {
             block: ALIGNMENT,
             strip: 1,
@@ -40,7 +40,7 @@ impl Pace {
 
     /// Returns whether a loop of this length ends within its first block.
     #[inline]
-    pub(super) fn is_short(len: usize) -> bool {
+    pub(crate) fn is_short(len: usize) -> bool {
         len as u64 <= ALIGNMENT
     }
 
@@ -55,7 +55,7 @@ impl Pace {
     /// Returns the length of the next block or its rest, and of its strips, with `left` iterations
     /// left.
     #[inline(always)]
-    pub(super) fn next(&mut self, left: usize) -> (usize, usize) {
+    pub(crate) fn next(&mut self, left: usize) -> (usize, usize) {
         let rest = self.block - self.done;
         match left as u64 <= rest {
             true => (left, self.strip as usize),
@@ -70,14 +70,14 @@ impl Pace {
 
     /// Returns how many of `len` iterations to keep if about `given` become another part. There are
     /// at least two.
-    pub(super) fn keep(&self, len: usize, given: usize) -> usize {
+    pub(crate) fn keep(&self, len: usize, given: usize) -> usize {
         self.align((len - given.min(len - 1)) as u64) as usize
     }
 
     /// Ends `count` iterations. If this also ends the block, starts the next block. Both take one
     /// reading of the clock.
     #[inline(always)]
-    pub(super) fn ran(&mut self, count: usize) {
+    pub(crate) fn ran(&mut self, count: usize) {
         self.position = self.position.wrapping_add(count as u64);
         self.done += count as u64;
         if self.is_whole(self.done) {
@@ -94,7 +94,7 @@ impl Pace {
     /// beginning of a block; if the rest is worth a steal; or if this block has become slow, which
     /// then ends.
     #[cold]
-    pub(super) fn may_split(&mut self, left: usize) -> bool {
+    pub(crate) fn may_split(&mut self, left: usize) -> bool {
         if self.done == 0 || self.start == 0 {
             return true;
         }

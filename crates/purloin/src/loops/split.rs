@@ -10,7 +10,7 @@ use crate::tunables;
 use crate::worker::Worker;
 
 /// The state that the parts of a loop share.
-pub(super) struct Loop<N, F, C> {
+pub(crate) struct Loop<N, F, C> {
     init: N,
     step: F,
     combine: C,
@@ -20,10 +20,10 @@ pub(super) struct Loop<N, F, C> {
 
 /// A running part of a loop. If a panic drops it before its [end](Self::end), it sets the loop's
 /// flag.
-pub(super) struct Part<'l>(&'l AtomicBool);
+pub(crate) struct Part<'l>(&'l AtomicBool);
 
 impl Part<'_> {
-    pub(super) fn end(self) {
+    pub(crate) fn end(self) {
         std::mem::forget(self);
     }
 }
@@ -36,7 +36,7 @@ impl Drop for Part<'_> {
 }
 
 impl<N, F, C> Loop<N, F, C> {
-    pub(super) fn new(init: N, step: F, combine: C) -> Self {
+    pub(crate) fn new(init: N, step: F, combine: C) -> Self {
         Loop {
             init,
             step,
@@ -45,12 +45,12 @@ impl<N, F, C> Loop<N, F, C> {
         }
     }
 
-    pub(super) fn begin_part(&self) -> Part<'_> {
+    pub(crate) fn begin_part(&self) -> Part<'_> {
         Part(&self.has_panicked)
     }
 
     /// Returns the value with which a part begins.
-    pub(super) fn init<A>(&self) -> A
+    pub(crate) fn init<A>(&self) -> A
     where
         N: Fn() -> A,
     {
@@ -61,12 +61,12 @@ impl<N, F, C> Loop<N, F, C> {
     }
 
     /// Returns whether a part has panicked, so that the loop's result will be dropped.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.has_panicked.load(Ordering::Relaxed)
     }
 
     /// Combines the results of two parts, unless the loop's result will be dropped.
-    pub(super) fn combine<A>(&self, left: A, right: A) -> A
+    pub(crate) fn combine<A>(&self, left: A, right: A) -> A
     where
         C: Fn(A, A) -> A,
     {
@@ -194,7 +194,7 @@ where
 /// Not inlined, so that the body has all registers for itself: inlined, the loop around it took
 /// some, and the kernel `lud` lost 15 % to a pointer that it had to keep in memory.
 #[inline(never)]
-pub(super) fn run_block<W, I, A, N, F, C>(
+pub(crate) fn run_block<W, I, A, N, F, C>(
     mut w: W::Token<'_>,
     mut sum: A,
     mut rest: I,

@@ -6,10 +6,11 @@ use std::io;
 use std::num::NonZero;
 use std::sync::Arc;
 
+use super::Pool;
 use super::handlers::Handlers;
 use super::stack_sizes::{self, Stacks};
 use super::threads::WorkerStart;
-use super::{BuildError, Pool};
+use crate::error::{self, BuildError};
 use crate::loops::Splitting;
 use crate::runtime::ReturnBarrier;
 use crate::scheduler::Scheduler;
@@ -84,11 +85,11 @@ impl Default for Builder {
 
 impl Builder {
     /// Maximum number of workers of a pool.
-    pub const MAX_WORKERS: usize = 4096;
+    pub const MAX_WORKERS: usize = error::MAX_WORKERS;
     /// Minimum size of a worker's stack, in bytes: 64 KiB.
-    pub const MIN_STACK_SIZE: usize = 64 << 10;
+    pub const MIN_STACK_SIZE: usize = error::MIN_STACK_SIZE;
     /// Maximum size of a worker's stack, in bytes: 1 TiB.
-    pub const MAX_STACK_SIZE: usize = (1_u64 << 40) as usize;
+    pub const MAX_STACK_SIZE: usize = error::MAX_STACK_SIZE;
 }
 
 impl<S: Scheduler> Builder<S> {

@@ -1,18 +1,33 @@
 //! Calls to a pool: closures that workers run, whether or not a thread waits for the result.
+//!
+//! # A thread that waits for a pool to which it does not belong
+//!
+//! It waits for a call, a task or a future ([`this_thread`](crate::this_thread)). A thread outside the pool sleeps until a worker has finished its call. Two deadlocks may keep
+//! the workers from the call for ever, and a spare worker resolves both:
+//!
+//! - The thread is a worker of another pool, and the two pools wait for each other. So it hands off
+//!   its processor while it sleeps, as in a join ([`wait`](mod@super::worker::wait)). If no spare worker
+//!   is left to take the processor, the thread itself serves its pool, but only **calls that descend
+//!   from the awaited call**. Any other call may need a lock that a frame further down its stack holds,
+//!   or the result of a task that such a frame runs.
+//! - Every worker waits for this very thread in a way that its pool does not see: in a lock, or for
+//!   the end of a thread. See [`rescue`](super::rescue).
+//!
+//! A pool with the scheduler `Channel` has no spare workers, so a waiting worker always serves its
+//! pool.
 
 use std::ptr::null;
 
 use super::inbox::{Injected, Job};
-use super::outside::block;
-use super::worker::current::{current_call, current_scope};
-use super::worker::lineage::{Call, NO_GENERATION};
 use super::{Me, Pool, Shared};
+use crate::call::{Call, Lineage, NO_GENERATION};
 use crate::cancel::CancelFlag;
 use crate::runtime::{self, InFrame, Token};
 use crate::scheduler::Scheduler;
 use crate::sleep::{Latch, Waiter};
 use crate::sync::thread;
-use crate::unwind::{AbortOnUnwind, Panic, discard, raise};
+use crate::this_thread::{block, current_call, current_scope, raise};
+use crate::unwind::{AbortOnUnwind, Panic, discard};
 
 const PANIC_IN_WAIT: &str = "a thread has panicked while it waited for the pool";
 
@@ -133,6 +148,24 @@ where
             .pool()
             .end_job(generation, thread.with_call(&call, run));
     })
+}
+
+impl<S: Scheduler> Shared<S> {
+    /// Runs `f` on this thread, which is not a worker of this pool, as a call to the pool. The tasks
+    /// with the lineage that `f` gets end before `f` does.
+    pub(crate) fn as_outside_call<R>(
+        &self,
+        f: impl FnOnce(Lineage) -> thread::Result<R>,
+    ) -> thread::Result<R> {
+        let call = Call::new(current_call(), NO_GENERATION);
+        call.end(f(Lineage::of_call(&call)))
+    }
+
+    /// Sleeps until `is_done`, when the thread waits for tasks with this lineage. The calling thread is
+    /// not a worker of this pool, and is unparked at the end.
+    pub(crate) fn wait_outside(&self, awaited: Lineage, is_done: &dyn Fn() -> bool) {
+        block(awaited.call(), is_done, &|| self.limit_outside());
+    }
 }
 
 impl Pool {

@@ -23,8 +23,8 @@ mod unix {
     use std::cell::UnsafeCell;
 
     use crate::pool::shared::{Pools, lock_pools};
-    use crate::pool::worker::current;
     use crate::sync::asymmetric;
+    use crate::this_thread;
 
     /// Prepares this process for forks, once.
     pub(in crate::pool) fn prepare_for_forks() {
@@ -60,7 +60,7 @@ mod unix {
     unsafe extern "C" fn in_child() {
         // SAFETY: this thread called `before`, as a copy.
         unsafe { after() };
-        current::forget();
+        this_thread::forget();
         asymmetric::forked();
     }
 }

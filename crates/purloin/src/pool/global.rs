@@ -4,9 +4,10 @@ use std::io::{Write, stderr};
 use std::ptr::null_mut;
 
 use super::builder::available_cores;
-use super::worker::current::check_not_measured;
-use super::{BuildError, Builder, Pool};
+use super::{Builder, Pool};
+use crate::error::BuildError;
 use crate::sync::plain::{AtomicPtr, Ordering};
+use crate::this_thread::check_not_measured;
 
 static GLOBAL: PoolCell = PoolCell::new();
 

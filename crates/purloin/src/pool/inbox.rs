@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use super::Me;
-use super::worker::lineage::{Call, descends_from};
+use crate::call::{Call, descends_from};
 use crate::scheduler::Scheduler;
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 use crate::tunables;

@@ -1,10 +1,10 @@
 //! Pools: their threads, their lifecycle, and work from outside.
 //!
-//! - [`builder`], [`build`], [`error`] and [`mod@global`]: how a pool is made.
+//! - [`builder`], [`build`] and [`mod@global`]: how a pool is made.
 //! - [`shared`]: the state that its workers share.
 //! - [`threads`]: the threads of the workers, and [`worker`]: what each of them does.
 //! - [`placement`]: where a worker's memory lies, and [`stack_sizes`]: how large its stacks are.
-//! - [`calls`], [`inbox`] and [`outside`]: calls and jobs from outside, their queue, and the threads that
+//! - [`calls`] and [`inbox`]: calls and jobs from outside, their queue, and the threads that
 //!   wait for them.
 //! - [`rescue`]: a processor for work from outside that no worker begins.
 //! - [`quiescence`]: waiting for all spawned jobs.
@@ -14,14 +14,12 @@
 mod build;
 mod builder;
 mod calls;
-mod error;
 mod fork;
 mod global;
 mod handlers;
 mod inbox;
 #[cfg(all(loom, test))]
 pub(crate) mod models;
-pub(crate) mod outside;
 pub(crate) mod placement;
 mod quiescence;
 mod rescue;
@@ -35,32 +33,26 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use builder::Builder;
-pub use error::BuildError;
 pub(crate) use global::global_or_default;
 pub use global::{configure_global, global};
 pub(crate) use inbox::{Injected, Job};
-pub(crate) use outside::{block_until, must_hand_off, thread_waker};
-pub use outside::{blocking, pause};
 pub use quiescence::Quiescence;
+use shared::NEXT_POOL;
 pub use shared::Shared;
-use shared::{NEXT_POOL, NO_POOL};
 pub use threads::WorkerStart;
-pub(crate) use worker::current::{
-    current_call, current_of_default, current_scope, in_scope, is_worker, keep_orphan, measured,
-    of_pool,
-};
+pub(crate) use worker::current::{current_of_default, of_pool};
 pub use worker::idle::Search;
-pub(crate) use worker::lineage::Lineage;
 pub(crate) use worker::me::SpareParts;
 pub use worker::row::Row;
 pub use worker::{Me, Remote};
 
+use crate::error::BuildError;
 use crate::handle::Handle;
 use crate::runtime::{self, ReturnBarrier, Token, detached_future};
 use crate::scheduler::Scheduler;
 use crate::scope::Scope;
 use crate::stats::{Stats, Times};
-use crate::unwind::raise;
+use crate::this_thread::{self, raise};
 
 /// A pool of workers that share their tasks by stealing.
 ///
@@ -255,7 +247,7 @@ impl<S: Scheduler> Pool<S> {
     ///
     /// A task that waits for something in a loop of its own may call this meanwhile. It is the only
     /// way in which unrelated work runs within a task: the task must hold no lock that a job may
-    /// need. A task that blocks should call [`blocking`] instead.
+    /// need. A task that blocks should call [`blocking`](crate::blocking()) instead.
     ///
     /// ```
     /// # use purloin::Pool;
@@ -364,7 +356,7 @@ impl<S: Scheduler> Drop for Pool<S> {
         // A worker cannot wait for its own end. Nor can it wait for a worker of another pool, which
         // may be waiting for the task that this worker runs. In both cases the pool's threads end
         // on their own as soon as they are idle.
-        if !self.shared.ends_alone && worker::current::host().is_none() {
+        if !self.shared.ends_alone && !this_thread::is_worker() {
             let is_watcher_missing = || self.shared.retry_missing_watcher();
             self.shared.threads.join_all(is_watcher_missing);
             self.shared.end_rescue();

@@ -17,10 +17,10 @@ use std::time::Duration;
 
 use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, lock};
 
-use super::outside::block_worker;
-use super::worker::lineage::NO_GENERATION;
+use crate::call::NO_GENERATION;
 use crate::sync::thread::{self, Thread};
-use crate::unwind::{Panic, discard, raise};
+use crate::this_thread::{block_worker, raise};
+use crate::unwind::{Panic, discard};
 
 /// The waits of a pool for its spawned jobs.
 pub struct Quiescence {
@@ -135,7 +135,7 @@ impl Quiescence {
     }
 
     /// Sleeps until `is_over`. Meanwhile a worker of another pool hands off its processor. For `limit`, see
-    /// [`block`](super::outside::block).
+    /// [`block`](crate::this_thread::block).
     fn wait_until(&self, is_over: impl Fn(&Inner) -> bool, limit: impl Fn() -> Option<Duration>) {
         let this = thread::current();
         let is_over_by_now = || {

@@ -52,13 +52,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::threads::check_room;
-use super::worker::current::host;
 use super::{Remote, Shared};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::UNTIMED;
 use crate::stats::Count;
 use crate::sync::thread::{self, JoinHandle};
 use crate::sync::{AtomicBool, Instant, Mutex, Ordering, fence, lock};
+use crate::this_thread::host;
 use crate::tunables;
 
 /// Whether a thread watches a pool.

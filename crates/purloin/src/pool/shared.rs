@@ -15,8 +15,8 @@ use super::placement::Hashes;
 use super::quiescence::Quiescence;
 use super::rescue::Rescue;
 use super::threads::Threads;
-use super::worker::lineage::{Call, Lineage, NO_GENERATION};
 use super::worker::{Core, Me, Remote, current};
+use crate::call::{Call, Lineage, NO_GENERATION};
 use crate::loops::Splitting;
 use crate::roster::Roster;
 use crate::runtime::{self, Slot, TaskStack, Token, max_suspended};
@@ -24,11 +24,9 @@ use crate::scheduler::Scheduler;
 use crate::sleep::Sleep;
 use crate::sync::plain::{AtomicU64, Mutex, MutexGuard, OnceLock, lock};
 use crate::sync::{Ordering, fence, thread};
-use crate::unwind::{discard, raise};
+use crate::this_thread::{self, NO_POOL, raise};
+use crate::unwind::discard;
 use crate::victim::Selection;
-
-/// A number that no pool has.
-pub(super) const NO_POOL: u64 = 0;
 
 /// The number of the next pool. Each pool has a number of its own.
 pub(super) static NEXT_POOL: AtomicU64 = AtomicU64::new(NO_POOL + 1);
@@ -142,7 +140,7 @@ impl<S: Scheduler> Shared<S> {
     /// Panics in a process that was forked from the pool's process: it has none of the threads. Panics
     /// on a thread whose program is being measured.
     pub(crate) fn check_process(&self) {
-        current::check_not_measured();
+        this_thread::check_not_measured();
         assert!(
             self.is_in_own_process(),
             "the threads of this pool are in process {}; process {} was forked from it and \

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use super::Shared;
 use super::placement::{MAX_SKIP, run_apart};
-use super::worker::{Me, current, main_loop};
+use super::worker::{Me, main_loop};
 use crate::runtime::ReturnBarrier;
 use crate::scheduler::Scheduler;
 use crate::sync::plain::{Mutex, lock};
 use crate::sync::thread::{self, JoinHandle};
+use crate::this_thread;
 use crate::tunables;
 use crate::unwind::abort;
 
@@ -108,7 +109,7 @@ impl<S: Scheduler> WorkerStart<S> {
     pub fn attach(mut self) {
         check_is_no_worker();
         assert!(
-            !current::is_in_scope_outside(),
+            !this_thread::is_in_scope_outside(),
             "a thread cannot be attached to a pool within a `finish`; attach it before the `finish` begins"
         );
         assert!(
@@ -134,7 +135,7 @@ impl<S: Scheduler> WorkerStart<S> {
 
 fn check_is_no_worker() {
     assert!(
-        current::host().is_none(),
+        !this_thread::is_worker(),
         "this thread is a worker of a pool already"
     );
 }

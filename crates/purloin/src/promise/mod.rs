@@ -17,6 +17,7 @@ mod blocks;
 #[cfg(all(loom, test))]
 mod models;
 mod oneshot;
+mod outcome;
 mod ready;
 mod shared;
 
@@ -30,13 +31,13 @@ use std::task::Waker;
 
 use crate::cancel::Cancelled;
 use crate::graph::{Begin, Look, Pending};
-use crate::handle::reveal;
-use crate::pool::thread_waker;
 use crate::sync::{AtomicUsize, Ordering, UnsafeCell, thread};
-use crate::unwind::{Panic, discard, drop_catching, raise};
+use crate::this_thread::{raise, thread_waker};
+use crate::unwind::{Panic, discard, drop_catching};
 
 pub(crate) use blocks::{Blocks, allocate, free};
 pub(crate) use oneshot::{EXTRA_HOLDER, JOB, Oneshot, Waiters, WaitingWorker};
+pub(crate) use outcome::{Outcome, detach, reveal};
 pub(crate) use ready::{Got, Ready};
 pub(crate) use shared::SharedTask;
 

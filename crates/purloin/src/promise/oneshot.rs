@@ -42,7 +42,7 @@ use std::task::Waker;
 use super::wake;
 use crate::cancel::Cancelled;
 use crate::graph::Pending;
-use crate::runtime::{ShortSpin, State, StateWord};
+use crate::runtime::state::{ShortSpin, State, StateWord};
 use crate::sync::{AtomicBool, AtomicU32, Mutex, Ordering, lock};
 use crate::unwind::Panic;
 

@@ -3,8 +3,8 @@
 use std::mem::offset_of;
 use std::ptr::null;
 
+use super::outcome::Outcome;
 use super::*;
-use crate::handle::Outcome;
 
 /// A function that a measuring worker wants to be called.
 pub(crate) type Got = Box<dyn Fn() + Send + Sync>;

@@ -46,17 +46,18 @@ use super::frame::Frame;
 use super::future;
 use super::slot::{Header, Slot, fits};
 use super::token::Token;
+use crate::call::{Call, Lineage};
 use crate::cancel::Cancelled;
 use crate::cancel::{CancelFlag, CancelState};
 use crate::handle::Handle;
-use crate::pool::worker::lineage::Call;
-use crate::pool::{Injected, Job, Lineage, Me, Shared, in_scope};
+use crate::pool::{Injected, Job, Me, Shared};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::scope::Scope;
 use crate::sleep::Waiter;
 use crate::sync::plain::OnceLock;
 use crate::sync::thread;
-use crate::unwind::{Panic, catch, catch_apart, raise};
+use crate::this_thread::{in_scope, raise};
+use crate::unwind::{Panic, catch, catch_apart};
 
 /// The state of a finish, in its [`Scope`].
 pub struct Finish<S: Scheduler> {

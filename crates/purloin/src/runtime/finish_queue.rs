@@ -13,8 +13,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use crate::call::Lineage;
 use crate::pool::worker::wait::{self, Awaited, Wait};
-use crate::pool::{Injected, Job, Lineage, Me, Row, Shared};
+use crate::pool::{Injected, Job, Me, Row, Shared};
 use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
 use crate::sleep::{Latch, Slept, Waiter, recheck_interval};
 use crate::sync::{Mutex, lock, thread};

@@ -41,8 +41,8 @@ pub(crate) use self::nesting::{FrameGuard, max_suspended};
 use super::finish::Finish;
 use super::slot::Slot;
 use super::stack::{SLOT, TaskStack};
+use crate::call::Call;
 use crate::cancel::CancelFlag;
-use crate::pool::worker::lineage::Call;
 use crate::scheduler::Scheduler;
 use crate::sync::{AtomicPtr, AtomicUsize, Ordering};
 

@@ -60,18 +60,21 @@ use self::object::Object;
 use self::task::{Origin, Task};
 pub(crate) use self::tickets::Tickets;
 use super::finish::{Finish, is_half_full};
-use super::slot::{Slot, State};
+use super::slot::Slot;
+use super::state::State;
 use super::steal;
 use super::token::Token;
+use crate::call::Lineage;
 use crate::cancel::CancelFlag;
 use crate::graph::{Begin, Inputs, Pending};
 use crate::handle::Handle;
-use crate::pool::{Injected, Job, Lineage, Me, Shared, block_until, keep_orphan, of_pool};
+use crate::pool::{Injected, Job, Me, Shared, of_pool};
 use crate::promise::{self, EXTRA_HOLDER, Functions, Head, JOB, Message, Oneshot};
 use crate::promise::{Getter, Place, Promise, Wait, Waiters, WaitingWorker};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::thread;
 use crate::sync::{AtomicBool, Ordering};
+use crate::this_thread::{block_until, keep_orphan};
 use crate::unwind::{Panic, catch, drop_cancelled};
 
 /// What a future belongs to.

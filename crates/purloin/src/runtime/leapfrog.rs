@@ -18,7 +18,7 @@
 
 use std::cell::Cell;
 
-use super::slot::StateWord;
+use super::state::StateWord;
 use super::steal;
 use crate::pool::worker::wait::{self, Awaited, Wait};
 use crate::pool::{Me, Remote};

@@ -2,7 +2,7 @@
 //!
 //! Read the files in this order:
 //!
-//! 1. [`slot`]: one task in place, and its state.
+//! 1. [`slot`]: one task in place, and its [`state`].
 //! 2. [`stack`]: a worker's slots, with a top and a bottom.
 //! 3. [`return_barrier`]: the default scheduler's protocol between an owner and its thieves.
 //! 4. [`token`] and [`join`]: what a program holds, and the fast path.
@@ -11,8 +11,9 @@
 //!    loop and from which call a task descends.
 //! 7. [`finish`](mod@finish): finish and its spawns; [`finish_queue`]: the tasks of a finish that any worker may run.
 //! 8. [`future`](mod@future): futures, as a pool runs them; see [`promise`](crate::promise) for the rest.
-//! 9. [`public_tasks`]: how owners publish tasks, and how thieves look for them and claim them.
-//! 10. [`steal`]: what a thief does with a task; [`leapfrog`]: how a worker waits for a stolen task.
+//! 9. [`shared_loop`]: loops whose parts share an iterator, as a pool runs them.
+//! 10. [`public_tasks`]: how owners publish tasks, and how thieves look for them and claim them.
+//! 11. [`steal`]: what a thief does with a task; [`leapfrog`]: how a worker waits for a stolen task.
 //!
 //! [`return_barrier`] is one scheduler. [`public_tasks`] serves all schedulers whose thieves reach into the pools
 //! of their victims. Everything else is the same under every scheduler. The seam is
@@ -89,8 +90,10 @@ pub(crate) mod leapfrog;
 pub mod models;
 mod public_tasks;
 mod return_barrier;
+mod shared_loop;
 mod slot;
 mod stack;
+pub(crate) mod state;
 pub(crate) mod steal;
 mod token;
 
@@ -110,7 +113,8 @@ pub(crate) use join::{call, call_in, in_registers};
 pub use public_tasks::ReachesIn;
 pub use public_tasks::{Claim, Offer, PublicTasks, Publish, ReachIn};
 pub use return_barrier::{BarrierHeader, BarrierScheduler, BarrierTasks, ReturnBarrier};
-pub use slot::{Header, ShortSpin, Slot, State, StateWord};
+pub use slot::{Header, Slot};
 pub use stack::TaskStack;
+pub use state::{ShortSpin, State, StateWord};
 pub use steal::{Reclaimed, Stolen};
 pub use token::Token;

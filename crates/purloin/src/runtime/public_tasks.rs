@@ -4,7 +4,8 @@
 //! For a blocked thief, see also [`super::leapfrog`]. [`crate::sleep`] describes how an idle or blocked
 //! worker waits between two attempts.
 
-use super::slot::{Header, Slot, StateWord};
+use super::slot::{Header, Slot};
+use super::state::StateWord;
 use super::steal::Stolen;
 use crate::pool::{Me, Remote, Search};
 use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};

@@ -129,8 +129,9 @@ use std::cell::Cell;
 use crossbeam_utils::CachePadded;
 
 use super::public_tasks::{Claim, Offer, PublicTasks, Publish, ReachIn};
-use super::slot::{Header, Slot, State, StateWord};
+use super::slot::{Header, Slot};
 use super::stack::TaskStack;
+use super::state::{State, StateWord};
 use super::steal::Reclaimed;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::{AtomicU32, AtomicUsize, Instant, Ordering, asymmetric, fence, spin_loop};

@@ -7,6 +7,7 @@ use super::finish::{self, Finish};
 use super::future::{self, Kind};
 use super::join::{call, in_registers, join_in_registers};
 use super::return_barrier::ReturnBarrier;
+use super::shared_loop::run_shared;
 use super::slot::Slot;
 use crate::cancel::{CancelFlag, CancelState};
 use crate::graph::Inputs;
@@ -192,7 +193,7 @@ impl<'w, S: Scheduler> Worker for Token<'w, S> {
             true => self.lend(|w| {
                 loops::run_loop::<Self, _, _, _, _, _>(w, iterations, init, step, combine)
             }),
-            false => loops::run_shared(self.thread, iterations, init, step, combine),
+            false => run_shared(self.thread, iterations, init, step, combine),
         }
     }
 

@@ -19,7 +19,7 @@ pub use random::Random;
 pub use sampling::Sampling;
 pub use sets::{SetRound, SetStep, Sets};
 
-use crate::pool::BuildError;
+use crate::error::{BuildError, MAX_WORKERS};
 
 /// A way for thieves to choose their victims, for [`Builder::victims`](crate::Builder::victims).
 ///
@@ -57,7 +57,7 @@ pub trait Walk: Send {
 }
 
 /// Maximum value of any option of a selection.
-const MAX_OPTION: usize = crate::pool::Builder::MAX_WORKERS;
+const MAX_OPTION: usize = MAX_WORKERS;
 
 fn in_range(option: &'static str, value: usize) -> Result<(), BuildError> {
     match value {

@@ -2,7 +2,7 @@
 
 use super::permutation::Permutation;
 use super::{Selection, Walk};
-use crate::pool::BuildError;
+use crate::error::BuildError;
 
 /// Random order, the default: each thief visits all victims in an order of its own, from a random
 /// start.

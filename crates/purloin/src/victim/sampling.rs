@@ -1,7 +1,7 @@
 //! Sampling victim selection.
 
 use super::{Random, Selection, VictimSelection, Walk, in_range};
-use crate::pool::BuildError;
+use crate::error::BuildError;
 
 /// Sampling: before the first steal of a search a thief looks at several victims, and steals from
 /// the one whose oldest task is nearest to the root of the program's tree of tasks. That task is

@@ -2,7 +2,7 @@
 
 use super::permutation::Permutation;
 use super::{Selection, Walk, in_range};
-use crate::pool::BuildError;
+use crate::error::BuildError;
 
 /// Victim sets: a thief keeps looking at the same few victims while there are many thieves, and at
 /// more victims when there are fewer thieves. The cache lines of these victims stay in its caches.

@@ -9,7 +9,7 @@
 //!   stolen task.
 //! - [`current`]: how code on its thread finds it.
 //! - [`mail`]: jobs that only this worker may run, also while it is blocked.
-//! - [`lineage`]: which call from outside its code descends from.
+//! - [`lineage`]: how it enters the [calls](crate::call) from which its code descends.
 //! - [`row`]: short jobs that it runs one after the other.
 
 pub(crate) mod current;

@@ -22,15 +22,15 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use super::lineage::Call;
 use super::{Me, Remote, idle};
+use crate::call::Call;
 use crate::pool::Shared;
-use crate::pool::outside::ParkToken;
 use crate::runtime::steal;
 use crate::scheduler::{Point, Protocol, Scheduler};
 use crate::sleep::{Backoff, Sleep, Slept, SpinTime};
 use crate::stats::{Activity, Count};
 use crate::sync::Instant;
+use crate::this_thread::ParkToken;
 use crate::tunables;
 
 /// What a blocked worker waits for.

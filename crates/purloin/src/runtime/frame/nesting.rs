@@ -3,9 +3,9 @@
 use std::ptr::{null, null_mut};
 
 use super::{Frame, Kind};
+use crate::call::Call;
 use crate::cancel::CancelFlag;
 use crate::pool::Me;
-use crate::pool::worker::lineage::Call;
 use crate::runtime::finish::{Finish, end_above};
 use crate::runtime::slot::Slot;
 use crate::scheduler::{Scheduler, TaskPool};

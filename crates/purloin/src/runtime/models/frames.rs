@@ -6,8 +6,8 @@ use loom::sync::Arc;
 use loom::thread;
 
 use super::super::frame::{Frame, Frames};
+use crate::call::Call;
 use crate::cancel::CancelFlag;
-use crate::pool::worker::lineage::Call;
 use crate::runtime::ReturnBarrier;
 use crate::sync::{AtomicUsize, Ordering, yield_now};
 

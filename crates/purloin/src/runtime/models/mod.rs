@@ -14,8 +14,9 @@ use loom::sync::Arc;
 use loom::thread;
 
 use super::public_tasks::{Claim, Offer, PublicTasks, Publish, ReachesIn};
-use super::slot::{Header, Slot, State, StateWord};
+use super::slot::{Header, Slot};
 use super::stack::TaskStack;
+use super::state::{State, StateWord};
 use super::steal::Reclaimed;
 use crate::pool::Me;
 use crate::pool::placement::Hashes;

@@ -1,16 +1,21 @@
-//! The errors of building a pool.
+//! The errors of building a pool, and the limits of its options.
 
 use std::fmt;
 use std::io;
 
-use super::Builder;
+/// Maximum number of workers of a pool, and of spare workers.
+pub(crate) const MAX_WORKERS: usize = 4096;
+/// Minimum size of a worker's stack, in bytes.
+pub(crate) const MIN_STACK_SIZE: usize = 64 << 10;
+/// Maximum size of a worker's stack, in bytes.
+pub(crate) const MAX_STACK_SIZE: usize = (1_u64 << 40) as usize;
 
 /// The reason why a pool could not be built. Its text names the option at fault and what to change.
 #[non_exhaustive]
 pub enum BuildError {
-    /// The number of workers is 0 or above [`Builder::MAX_WORKERS`].
+    /// The number of workers is 0 or above [`Builder::MAX_WORKERS`](crate::Builder::MAX_WORKERS).
     Workers(usize),
-    /// The number of spare workers is above [`Builder::MAX_WORKERS`].
+    /// The number of spare workers is above [`Builder::MAX_WORKERS`](crate::Builder::MAX_WORKERS).
     SpareWorkers(usize),
     /// The name of a thread contains a zero byte.
     ThreadName {
@@ -52,7 +57,7 @@ pub enum BuildError {
 
 impl fmt::Display for BuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let max = Builder::MAX_WORKERS;
+        let max = MAX_WORKERS;
         match self {
             BuildError::Workers(0) => write!(f, "workers must be at least 1"),
             BuildError::Workers(n) => write!(f, "workers must be at most {max}, not {n}"),
@@ -70,8 +75,7 @@ impl fmt::Display for BuildError {
             BuildError::StackSize(bytes) => write!(
                 f,
                 "stack_size must be from {} to {} bytes, not {bytes}",
-                Builder::MIN_STACK_SIZE,
-                Builder::MAX_STACK_SIZE,
+                MIN_STACK_SIZE, MAX_STACK_SIZE,
             ),
             BuildError::Victims { option, value } => {
                 write!(f, "victims: {option} must be from 1 to {max}, not {value}")

@@ -1,4 +1,4 @@
-//! Loops whose parts share their iterations: those over a [`bridge`](super::bridge()).
+//! Loops whose parts share their iterations: those over a [`bridge`](crate::bridge()).
 //!
 //! A part of another loop becomes shorter by each split. Here, any number of parts take items from one iterator, and a
 //! part ends when another one keeps the iterator for some time. So each part is a task of one finish, and does not wait
@@ -19,15 +19,14 @@
 //! iterator only when it has run its [own](Iterations::own) iterations.
 //!
 //! A spawned part lies on its worker's task stack. When the worker asks the iterator, it must tell that part from
-//! other tasks there, because the iterator may wait for those ([`must_hand_off`](crate::pool::must_hand_off)).
+//! other tasks there, because the iterator may wait for those ([`must_hand_off`](crate::this_thread::must_hand_off)).
 
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 
-use super::split::{Loop, run_block};
-use super::{Iterations, Pace};
+use super::{Token, finish};
+use crate::loops::{Iterations, Loop, Pace, run_block};
 use crate::pool::{Me, SpareParts};
-use crate::runtime::{Token, finish};
 use crate::scheduler::Scheduler;
 use crate::scope::Scope;
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
@@ -43,7 +42,7 @@ struct Parts<A, N, F, C> {
     sum: Mutex<Option<A>>,
 }
 
-/// Runs a loop whose iterations are not [ordered](Iterations::IS_ORDERED), like [`run_loop`](super::run_loop).
+/// Runs a loop whose iterations are not [ordered](Iterations::IS_ORDERED), like [`run_loop`](crate::loops::run_loop).
 pub(crate) fn run_shared<S, I, A, N, F, C>(
     thread: Me<'_, S>,
     iterations: I,
