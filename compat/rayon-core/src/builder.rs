@@ -195,7 +195,7 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
     /// Returns an error if a thread cannot be started, or if the pool is to use the current thread
     /// and that belongs to a pool already.
     pub fn build(mut self) -> Result<ThreadPool, ThreadPoolBuildError> {
-        let is_worker = || purloin::with_token(|token| token.is_some());
+        let is_worker = purloin::implement::is_worker;
         if self.use_current_thread && (registry::current().is_some() || is_worker()) {
             return Err(ErrorKind::CurrentThreadAlreadyInPool.into());
         }

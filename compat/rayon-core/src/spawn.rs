@@ -1,10 +1,11 @@
 //! Jobs that nobody waits for. They wait in [`crate::jobs`] for a thread of the pool.
 
 use purloin::Pool;
+use purloin::implement::is_worker;
 
 use crate::global::with_current;
 use crate::jobs::Job;
-use crate::registry::{Registry, add_place};
+use crate::registry::{Registry, add_place, current};
 
 /// Hands a job to the current pool, and returns.
 ///
@@ -22,7 +23,8 @@ pub fn spawn<F>(func: F)
 where
     F: FnOnce() + Send + 'static,
 {
-    with_current(|pool, registry| spawn_in(pool, registry, Box::new(func)));
+    let job: Job = Box::new(func);
+    spawn_here(|registry| registry.push(job));
 }
 
 /// Like [`spawn`], but jobs that a thread has spawned in this way run from the oldest to the newest.
@@ -30,7 +32,25 @@ pub fn spawn_fifo<F>(func: F)
 where
     F: FnOnce() + Send + 'static,
 {
-    with_current(|pool, registry| spawn_fifo_in(pool, registry, Box::new(func)));
+    let job: Job = Box::new(func);
+    spawn_here(|registry| registry.push_fifo(job));
+}
+
+/// Lets `push` add a job to the current pool, and adds a place if it says so. On a thread of a pool, most jobs need none,
+/// and so no token.
+fn spawn_here(push: impl FnOnce(&Registry) -> bool) {
+    match current() {
+        Some(worker) if is_worker() => {
+            if push(&worker.registry) {
+                with_current(|pool, _| add_place(pool));
+            }
+        }
+        _ => with_current(|pool, registry| {
+            if push(registry) {
+                add_place(pool);
+            }
+        }),
+    }
 }
 
 pub(crate) fn spawn_in(pool: &Pool, registry: &Registry, job: Job) {
