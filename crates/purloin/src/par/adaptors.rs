@@ -154,9 +154,10 @@ impl<R, C: Chain> Par<R, C> {
     /// assert_eq!(all, [(1, 'b'), (0, 'a')]);
     /// ```
     #[inline]
-    pub fn rev(self) -> Par<R, C::Reversed>
+    pub fn rev<D>(self) -> Par<R, D>
     where
-        C: Reversible,
+        // Not `Par<R, C::Reversed>`: then the compiler would say that there is no `rev`, and not why.
+        C: Reversible<Reversed = D>,
     {
         self.with(C::reversed)
     }
