@@ -45,7 +45,9 @@ crate::sync::thread_local! {
         host: Cell::new(None),
         is_measured: Cell::new(false),
     } };
+}
 
+crate::sync::thread_local! {
     /// The innermost scope around the code on this thread, if it is not a worker.
     static SCOPE: Cell<CancelFlag> = const { Cell::new(CancelFlag::NONE) };
 }
