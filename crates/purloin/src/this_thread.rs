@@ -87,7 +87,8 @@ pub(crate) trait Host {
 ///
 /// # Safety
 ///
-/// `worker` and `host` are the worker. It lives until the guard is dropped, which happens on this thread.
+/// `worker` points at the worker, as a `Remote` of the pool's scheduler, which is the default one if `is_default`; `host` is
+/// the same worker. It lives until the guard is dropped, which happens on this thread.
 pub(crate) unsafe fn enter(
     pool: u64,
     worker: *const (),

@@ -17,7 +17,8 @@ use crate::unwind::Panic;
 pub(crate) fn enter<S: Scheduler>(worker: Me<'_, S>) -> impl Drop + use<S> {
     let is_default = TypeId::of::<S>() == TypeId::of::<ReturnBarrier>();
     let (pool, remote) = (worker.pool().id, worker.remote());
-    // SAFETY: this is the worker's own thread, which drops the guard, and keeps the worker alive until then.
+    // SAFETY: the pointer and the reference are of one worker, and the type says which scheduler it has. This is the
+    // worker's own thread, which drops the guard, and keeps the worker alive until then.
     unsafe { this_thread::enter(pool, std::ptr::from_ref(remote).cast(), is_default, remote) }
 }
 
@@ -25,8 +26,8 @@ pub(crate) fn enter<S: Scheduler>(worker: Me<'_, S>) -> impl Drop + use<S> {
 #[inline(always)]
 pub(crate) fn current_of_default<'w>() -> Option<Me<'w, ReturnBarrier>> {
     let worker = this_thread::worker_of_default().cast::<Remote<ReturnBarrier>>();
-    // SAFETY: the pointer is null, or `enter` set it on this thread, which keeps the pool alive
-    // until it drops the guard, and the pool has the default scheduler.
+    // SAFETY: the pointer is null, or `enter` has set it on this thread, for a worker with the default scheduler. The
+    // thread keeps the worker alive until it drops the guard, which clears the pointer.
     unsafe { Some(Me::new(worker.as_ref()?)) }
 }
 
