@@ -36,8 +36,9 @@ where
     spawn_here(|registry| registry.push_fifo(job));
 }
 
-/// Lets `push` add a job to the current pool, and adds a place if it says so. On a thread of a pool, most jobs need none,
-/// and so no token.
+/// Calls `push` with the registry of the current pool. If `push` returns true, adds a place. On a thread of a pool, most
+/// jobs need no place, so they need no token either. A thread that was a worker of a pool built with
+/// `use_current_thread` still has a [`current`] worker in its destructors, but is no worker then.
 fn spawn_here(push: impl FnOnce(&Registry) -> bool) {
     match current() {
         Some(worker) if is_worker() => {

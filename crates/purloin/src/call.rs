@@ -3,9 +3,8 @@
 //! Nearly everything that a worker runs descends from a call: a call of [`Pool::run`](crate::Pool::run),
 //! or a job left by [`Pool::spawn`](crate::Pool::spawn). Three things must find their way back to
 //! that call: the panic of a task whose result is never fetched; a job that spawns another job, for
-//! [`Pool::wait`](crate::Pool::wait); and a worker that waits for another pool, see
-//! `pool/calls.rs`. None of them may add to the cost of a join. So each worker records the
-//! calls that it runs, and a thief looks for the lineage of its task there.
+//! [`Pool::wait`](crate::Pool::wait); and a worker that waits for another pool (`pool/calls.rs`). None of them may add to
+//! the cost of a join. So each worker records the calls that it runs, and a thief looks for the lineage of its task there.
 //!
 //! # Calls
 //!
@@ -188,7 +187,12 @@ unsafe impl Sync for Lineage {}
 pub(crate) struct Detour(*mut Call);
 
 impl Detour {
-    pub(crate) fn new(caller: *const Call, origin: Lineage) -> Detour {
+    /// Returns a detour from `caller`, the worker's innermost call, for a task with the lineage `origin`.
+    ///
+    /// # Safety
+    ///
+    /// `origin` has a call, which lives until the detour is dropped. By then the worker has left the detour's call.
+    pub(crate) unsafe fn new(caller: *const Call, origin: Lineage) -> Detour {
         let call = Call::detour(caller, origin.call, origin.generation);
         Detour(Box::into_raw(Box::new(call)))
     }
@@ -201,10 +205,10 @@ impl Detour {
 
 impl Drop for Detour {
     fn drop(&mut self) {
-        // SAFETY: `Detour::new` made the pointer from a box, and the worker has left the call.
+        // SAFETY: `new` made the pointer from a box. By the contract of `new`, the worker has left the call.
         let call = unsafe { Box::from_raw(self.0) };
         if let Some(orphan) = call.orphan.take() {
-            // SAFETY: the call waits for the task, which has not been marked done yet.
+            // SAFETY: by the contract of `new`, the call lives.
             unsafe { &*call.origin }.orphan.keep(orphan);
         }
     }

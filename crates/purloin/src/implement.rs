@@ -16,7 +16,7 @@ pub use crate::tunables::{Tunable, Value, all as tunables};
 use std::sync::Weak;
 
 use crate::handle::Handle;
-use crate::pool::{Pool, current_of_default};
+use crate::pool::Pool;
 use crate::runtime::Token;
 use crate::scheduler::Scheduler;
 use crate::scope::{Scope, Spawner};
@@ -36,9 +36,9 @@ pub fn is_on_top<S: Scheduler>(token: &Token<'_, S>) -> bool {
     token.thread().runs_on_top()
 }
 
-/// Returns whether this thread is a worker of a pool with the default scheduler.
+/// Returns whether this thread is a worker of any pool.
 pub fn is_worker() -> bool {
-    current_of_default().is_some()
+    crate::this_thread::is_worker()
 }
 
 /// Returns the state of the finish that a scope belongs to.

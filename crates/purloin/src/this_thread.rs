@@ -1,9 +1,9 @@
 //! What the code on a thread knows of its worker without the types of that worker's pool: the worker's scope and call,
 //! and how to block.
 //!
-//! A thread finds its worker in three ways: token-free functions by its address, if its pool has the
-//! default scheduler; a pool by the number of the pool, to see whether the worker is one of its own; and everything
-//! else through [`Host`], whichever pool the worker belongs to.
+//! Code finds the worker of its thread in three ways. A function without a token uses the worker's address, which is set if
+//! the pool has the default scheduler. A pool compares its number with that of the worker's pool. All other code uses
+//! [`Host`], whichever pool the worker belongs to.
 
 use std::cell::Cell;
 use std::io::{Write, stderr};
@@ -87,8 +87,9 @@ pub(crate) trait Host {
 ///
 /// # Safety
 ///
-/// `worker` points at the worker, as a `Remote` of the pool's scheduler, which is the default one if `is_default`; `host` is
-/// the same worker. It lives until the guard is dropped, which happens on this thread.
+/// This is the worker's own thread, and `pool` is the number of the worker's pool. `worker` points at the worker, as a
+/// `Remote` of the pool's scheduler, which is the default one if `is_default`; `host` is the same worker. The worker lives
+/// until this thread drops the guard.
 pub(crate) unsafe fn enter(
     pool: u64,
     worker: *const (),

@@ -38,7 +38,9 @@ pub(crate) fn catch_apart<R>(f: impl FnOnce() -> R) -> Result<R, Panic> {
     ran.map(|()| result.expect("`call` calls the closure"))
 }
 
-/// Passes `f` to `call` without its type, and returns the results of both. That of `f` is none if `call` has not called it.
+/// Passes `f` to `call` without its type, and returns the results of both. The second is `None` if `call` has not called
+/// `f`. Inlined, so that the result of `f` is not copied once more.
+#[inline(always)]
 pub(crate) fn erased<R, C>(
     f: impl FnOnce() -> R,
     call: impl FnOnce(&mut dyn FnMut()) -> C,

@@ -9,7 +9,7 @@ use super::{ExactIterations, Iterations, fold_items};
 /// Iterations that can also run backwards.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot run backwards",
-    label = "only ranges, slices, vectors and pieces of slices can run backwards",
+    label = "ranges, slices, vectors and pieces of slices can run backwards",
     note = "collect a `Vec` first"
 )]
 pub trait ReversibleIterations: ExactIterations {

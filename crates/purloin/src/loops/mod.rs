@@ -96,6 +96,7 @@ pub(crate) use first::first;
 pub(crate) use folds::{fold, for_each, map_reduce, try_fold, try_map_reduce};
 pub(crate) use iterations::Converted;
 pub use iterations::{ExactIterations, Flat, IntoIterations, Iterations, Pair, Tuple};
+pub(crate) use pace::Pace;
 pub use portion::Splitting;
 pub use ranges::Integer;
 pub use split::in_pieces;
@@ -103,8 +104,6 @@ pub(crate) use split::{Loop, run_block, run_loop};
 pub use text::{CharsOf, LinesOf, WordsOf, chars, lines, words};
 
 use std::ops::ControlFlow;
-
-pub(crate) use self::pace::Pace;
 
 /// Folds iterations as a plain loop, until a step breaks.
 ///

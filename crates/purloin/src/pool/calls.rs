@@ -2,8 +2,9 @@
 //!
 //! # A thread that waits for a pool to which it does not belong
 //!
-//! It waits for a call, a task or a future ([`this_thread`](crate::this_thread)). A thread outside the pool sleeps until a worker has finished its call. Two deadlocks may keep
-//! the workers from the call for ever, and a spare worker resolves both:
+//! Such a thread waits for a call, a task or a future; [`this_thread`](crate::this_thread) blocks it. It sleeps until a
+//! worker has finished what it waits for. Two deadlocks may keep the workers from the call for ever, and a spare worker
+//! resolves both:
 //!
 //! - The thread is a worker of another pool, and the two pools wait for each other. So it hands off
 //!   its processor while it sleeps, as in a join ([`wait`](mod@super::worker::wait)). If no spare worker

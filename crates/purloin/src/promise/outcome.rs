@@ -1,4 +1,4 @@
-//! Results that no worker ran for, and where their panics go.
+//! Results that are available from the start, and where their panics go.
 
 use std::panic::resume_unwind;
 use std::sync::Weak;
@@ -31,7 +31,7 @@ pub(crate) fn reveal(panic: Panic) -> Panic {
 ///
 /// Without a pool and without a finish there is no call that could get it, so it continues here, as
 /// it would in a serial program.
-pub(crate) fn keep_unheard(panic: Panic) {
+fn keep_unheard(panic: Panic) {
     let task = match panic.downcast::<Detached>() {
         Ok(task) => *task,
         Err(panic) => return keep_orphan(panic),
@@ -54,6 +54,7 @@ fn keep_here(panic: Panic) {
     }
 }
 
+/// Marks the panic of a task that has run at once. If no thread fetches the result, the panic goes to `finish`.
 pub(crate) fn detach<T>(result: thread::Result<T>, finish: Weak<FirstPanic>) -> thread::Result<T> {
     result.map_err(|panic| match panic.is::<Cancelled>() {
         true => panic,

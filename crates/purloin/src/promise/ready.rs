@@ -3,7 +3,6 @@
 use std::mem::offset_of;
 use std::ptr::null;
 
-use super::outcome::Outcome;
 use super::*;
 
 /// A function that a measuring worker wants to be called.

@@ -13,7 +13,7 @@
 //! [`cancel`](crate::Scope::cancel) stops the loops of the code, whatever its token. A job that a worker runs on
 //! top of suspended code belongs to no scope of that code.
 //!
-//! A frame also belongs to a call, see [lineages](crate::pool::worker::lineage). A call has a frame of its own, around
+//! A frame also belongs to a call, see [calls](crate::call). A call has a frame of its own, around
 //! those of its tasks.
 //!
 //! A stolen closure of a join belongs to the scope and to the call in which its owner pushed it, and a join must not record

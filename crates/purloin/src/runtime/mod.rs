@@ -93,6 +93,7 @@ mod return_barrier;
 mod shared_loop;
 mod slot;
 mod stack;
+// `promise` imports the file, and nothing else of the runtime.
 pub(crate) mod state;
 pub(crate) mod steal;
 mod token;

@@ -1,4 +1,4 @@
-//! The worker that runs on this thread, with its types. [`this_thread`] has it without.
+//! The worker that runs on this thread, with its types. [`this_thread`] knows the same worker without its types.
 
 use std::any::{Any, TypeId};
 use std::cell::RefCell;
@@ -17,8 +17,8 @@ use crate::unwind::Panic;
 pub(crate) fn enter<S: Scheduler>(worker: Me<'_, S>) -> impl Drop + use<S> {
     let is_default = TypeId::of::<S>() == TypeId::of::<ReturnBarrier>();
     let (pool, remote) = (worker.pool().id, worker.remote());
-    // SAFETY: the pointer and the reference are of one worker, and the type says which scheduler it has. This is the
-    // worker's own thread, which drops the guard, and keeps the worker alive until then.
+    // SAFETY: the number, the pointer and the reference are of one worker, and the type says which scheduler it has. This
+    // is the worker's own thread, which drops the guard, and keeps the worker alive until then.
     unsafe { this_thread::enter(pool, std::ptr::from_ref(remote).cast(), is_default, remote) }
 }
 
@@ -39,8 +39,8 @@ pub(crate) fn current_of_default<'w>() -> Option<Me<'w, ReturnBarrier>> {
 #[inline]
 pub(crate) unsafe fn of_pool<'w, S: Scheduler>(id: u64) -> Option<Me<'w, S>> {
     let worker = this_thread::worker_of(id)?;
-    // SAFETY: `enter` set the pointer on this thread, which keeps the pool alive until it drops the guard. The
-    // caller guarantees the type.
+    // SAFETY: each pool has a number of its own, which is not `NO_POOL`. So `enter` has set the pointer on this thread,
+    // which keeps the pool alive until it drops the guard. The caller guarantees the type.
     unsafe { Some(Me::new(&*worker.cast())) }
 }
 

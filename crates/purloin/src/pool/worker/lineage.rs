@@ -59,7 +59,10 @@ impl<'w, S: Scheduler> Me<'w, S> {
         } else if outer.is_null() {
             Some(lineage.call())
         } else {
-            Some(detour.insert(Detour::new(outer, lineage)).call())
+            // SAFETY: the lineage has a call, which waits for the task, and the guard is dropped before the task is marked
+            // done. `InLineage` leaves the detour's call before it drops the detour.
+            let new = unsafe { Detour::new(outer, lineage) };
+            Some(detour.insert(new).call())
         };
         InLineage {
             me: self,
