@@ -1,5 +1,5 @@
-//! What the code on a thread knows of its worker without the types of that worker's pool: the worker's scope and call,
-//! and how to block.
+//! What code can ask of the current thread's worker without knowing the worker's types: its scope, its call, and how to
+//! block.
 //!
 //! Code finds the worker of its thread in three ways. A function without a token uses the worker's address, which is set if
 //! the pool has the default scheduler. A pool compares its number with that of the worker's pool. All other code uses

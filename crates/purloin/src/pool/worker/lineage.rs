@@ -1,4 +1,4 @@
-//! What a worker does with [calls](crate::call): it enters them, and leaves them.
+//! How a worker enters and leaves [calls](crate::call).
 
 use std::ptr::null;
 

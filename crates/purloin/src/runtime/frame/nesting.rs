@@ -10,6 +10,7 @@ use crate::runtime::finish::{Finish, end_above};
 use crate::runtime::slot::Slot;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::{Ordering, thread};
+use crate::unwind::erased;
 
 /// Bytes of thread stack for each suspended task, see
 /// [`Core::suspended`](crate::pool::worker::Core::suspended). A wait takes two hundred bytes, and
@@ -209,8 +210,7 @@ impl<'w, S: Scheduler> Me<'w, S> {
             me.in_frame_of_its_own(finish, scope, f);
         }
 
-        let (mut f, mut result) = (Some(f), None);
-        call(self, finish, scope, &mut || result = f.take().map(|f| f()));
+        let ((), result) = erased(f, |f| call(self, finish, scope, f));
         result.expect("the frame calls the closure")
     }
 
