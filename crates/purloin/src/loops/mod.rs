@@ -23,7 +23,8 @@
 //! The lengths come from past iterations, and the next ones may take a million times as long:
 //! masked, sorted and triangular data look like that. So the number of iterations in a strip is
 //! bounded, however fast the loop was, and a block ends as soon as a thief asks and it turns out to
-//! be slow. The part that a thief gets begins with strips of one iteration.
+//! be slow. The last strips of a block are shorter, so that a few slow iterations at the end of a loop do not all
+//! lie in one strip. The part that a thief gets begins with strips of one iteration.
 //!
 //! # Order
 //!

@@ -9,6 +9,10 @@ use crate::tunables;
 /// Otherwise each fourth vector that a vectorised loop loads or stores lies in two lines.
 const ALIGNMENT: u64 = 16;
 
+/// Minimum length of a strip that is shortened because the block ends. Shorter strips of a vectorised loop would
+/// take less time than the look for thieves after each.
+const LAST_STRIP: usize = 32;
+
 /// The numbers of iterations in a block and in a strip, adapted to the speed of the loop.
 #[derive(Clone, Copy)]
 pub(crate) struct Pace {
@@ -66,6 +70,14 @@ impl Pace {
                 (self.align(rest) as usize, self.strip as usize)
             }
         }
+    }
+
+    /// Returns the length of the next strip, with `left` iterations of the block left. It is at most a quarter of them,
+    /// but not less than [`LAST_STRIP`]: slow iterations at the end of a fast loop should not all lie in one strip.
+    #[inline(always)]
+    pub(crate) fn next_strip(strip: usize, left: usize) -> usize {
+        let most = (left / 4).max(LAST_STRIP) & !(ALIGNMENT as usize - 1);
+        strip.min(most).min(left)
     }
 
     /// Returns how many of `len` iterations to keep if about `given` become another part. There are
@@ -180,6 +192,22 @@ mod tests {
         pace.start = pace.start.wrapping_sub(2 * tunables::BLOCK_TICKS.get());
         assert!(pace.may_split(1));
         assert!(pace.block <= tunables::STRIP.get() / 2 && pace.done == 0);
+    }
+
+    #[test]
+    fn the_last_strips_of_a_block_are_shorter() {
+        let mut left = 1000;
+        let strips = std::iter::from_fn(|| {
+            let strip = Pace::next_strip(128, left);
+            left -= strip;
+            (strip > 0).then_some(strip)
+        });
+        let strips: Vec<_> = strips.collect();
+        assert_eq!(
+            strips,
+            [128, 128, 128, 128, 112, 80, 64, 48, 32, 32, 32, 32, 32, 24]
+        );
+        assert_eq!(Pace::next_strip(1, 1000), 1);
     }
 
     #[test]

@@ -214,7 +214,7 @@ where
     // A loop that may end for another reason checks in time, even if its iterations have become slow.
     let begun = rest.may_end_early().then(ticks);
     loop {
-        let count = strip.min(left);
+        let count = Pace::next_strip(strip, left);
         left -= count;
         let folded = rest.fold_strip(count, sum, |sum, item| {
             w.lend(|w| (shared.step)(w, sum, item))
