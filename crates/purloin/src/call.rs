@@ -36,7 +36,7 @@
 use std::ptr::null;
 
 use crate::sync::thread;
-use crate::unwind::{FirstPanic, Panic, discard};
+use crate::unwind::{FirstPanic, Panic};
 
 /// A call to a pool. It lives as long as any task that descends from it.
 pub(crate) struct Call {
@@ -55,6 +55,11 @@ impl Call {
     /// worker makes the call.
     pub(crate) fn new(caller: *const Call, generation: u64) -> Call {
         Call::detour(caller, null(), generation)
+    }
+
+    /// Returns the generation of jobs that the call belongs to.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
     }
 
     /// Returns whether a worker has made the call, and waits for it.
@@ -78,15 +83,7 @@ impl Call {
 
     /// Ends the call. An orphan becomes the call's own panic, unless the call has panicked itself.
     pub(crate) fn end<R>(&self, result: thread::Result<R>) -> thread::Result<R> {
-        let Some(orphan) = self.orphan.take() else {
-            return result;
-        };
-        if result.is_err() {
-            discard(orphan);
-            return result;
-        }
-        discard(result);
-        Err(orphan)
+        self.orphan.conclude(result)
     }
 }
 
@@ -113,38 +110,17 @@ pub(crate) unsafe fn descends_from(call: *const Call, ancestor: *const Call) -> 
     false
 }
 
-/// The call from which a task descends, and the generation of jobs that it belongs to.
+/// The call from which a task descends.
 #[derive(Clone, Copy)]
-pub(crate) struct Lineage {
-    /// Null for a task that no call waits for.
-    call: *const Call,
-    /// See [`Quiescence`](crate::pool::Quiescence).
-    generation: u64,
-}
+pub(crate) struct Lineage(*const Call);
 
 impl Lineage {
     /// The lineage of a task that no call waits for.
-    pub(crate) const NONE: Lineage = Lineage {
-        call: null(),
-        generation: NO_GENERATION,
-    };
-
-    /// The lineage of a task that descends from `call`.
-    pub(crate) fn of_call(call: &Call) -> Lineage {
-        Lineage {
-            call,
-            generation: call.generation,
-        }
-    }
+    pub(crate) const NONE: Lineage = Lineage(null());
 
     /// Returns the lineage of a task that descends from `call`, or from no call if that is null.
-    ///
-    /// # Safety
-    ///
-    /// `call` is null or lives.
-    pub(crate) unsafe fn of(call: *const Call) -> Lineage {
-        // SAFETY: by this function's contract.
-        unsafe { call.as_ref() }.map_or(Lineage::NONE, Lineage::of_call)
+    pub(crate) fn of(call: *const Call) -> Lineage {
+        Lineage(call)
     }
 
     /// Returns whether a worker waits for the call.
@@ -154,22 +130,17 @@ impl Lineage {
     /// The call lives, if there is one.
     pub(crate) unsafe fn has_caller(self) -> bool {
         // SAFETY: by this function's contract.
-        unsafe { self.call.as_ref() }.is_some_and(Call::has_caller)
-    }
-
-    /// Returns the generation of jobs that the task belongs to.
-    pub(crate) fn generation(self) -> u64 {
-        self.generation
+        unsafe { self.0.as_ref() }.is_some_and(Call::has_caller)
     }
 
     /// Returns the call, or null.
     pub(crate) fn call(self) -> *const Call {
-        self.call
+        self.0
     }
 
     /// Returns whether no call waits for the task.
     pub(crate) fn is_none(self) -> bool {
-        self.call.is_null()
+        self.0.is_null()
     }
 }
 
@@ -193,7 +164,9 @@ impl Detour {
     ///
     /// `origin` has a call, which lives until the detour is dropped. By then the worker has left the detour's call.
     pub(crate) unsafe fn new(caller: *const Call, origin: Lineage) -> Detour {
-        let call = Call::detour(caller, origin.call, origin.generation);
+        // SAFETY: by this function's contract.
+        let generation = unsafe { &*origin.call() }.generation;
+        let call = Call::detour(caller, origin.call(), generation);
         Detour(Box::into_raw(Box::new(call)))
     }
 

@@ -11,7 +11,7 @@ use crate::loops::{self, IntoIterations};
 use crate::scope::{Scope, Spawner};
 use crate::sync::plain::OnceLock;
 use crate::this_thread::{in_scope, raise};
-use crate::unwind::{FirstPanic, Panic, catch, discard, drop_cancelled};
+use crate::unwind::{FirstPanic, Panic, catch, drop_cancelled};
 use crate::worker::Worker;
 
 /// The state of a finish.
@@ -85,19 +85,11 @@ impl Worker for Serial {
     {
         let scope: Scope<'_, 'env, Serial> = Scope::new(Finish::default());
         let result = in_scope(scope.finish().flag(), || body(&scope));
-        let of_a_task = scope.finish().panic.get().and_then(|first| first.take());
-        match (result, of_a_task) {
-            (Ok(result), None) => result,
-            (Ok(result), Some(panic)) => {
-                // It may panic when it is dropped.
-                discard(result);
-                raise(panic)
-            }
-            (Err(panic), of_a_task) => {
-                discard(of_a_task);
-                raise(panic)
-            }
-        }
+        let result = match scope.finish().panic.get() {
+            Some(of_tasks) => of_tasks.conclude(result),
+            None => result,
+        };
+        result.unwrap_or_else(|panic| raise(panic))
     }
 
     #[inline(always)]

@@ -287,19 +287,6 @@ pub(crate) fn block_until(is_done: impl Fn() -> bool) {
     block(null(), &is_done, &|| None);
 }
 
-/// If this thread is a worker, blocks it until `is_done`, and returns true. The thread is
-/// [unparked](thread::Thread::unpark) at the end. Returns false at once if this thread is not a
-/// worker.
-pub(crate) fn block_worker(is_done: impl Fn() -> bool) -> bool {
-    match host() {
-        Some(host) => {
-            host.block(null(), &is_done);
-            true
-        }
-        None => false,
-    }
-}
-
 /// Runs `f`, which blocks this thread: in a lock, a system call, or a channel. Meanwhile a [spare
 /// worker](crate::Builder::spare_workers) uses the processor of this worker. Other workers may take
 /// its tasks, but not the rest of a loop that it runs.

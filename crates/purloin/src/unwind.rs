@@ -115,6 +115,25 @@ impl FirstPanic {
             false => None,
         }
     }
+
+    /// Returns the result of code that has waited for all tasks whose panics are kept here. Their first panic becomes
+    /// its result, unless the code has panicked itself.
+    pub(crate) fn conclude<R>(&self, result: Result<R, Panic>) -> Result<R, Panic> {
+        let Some(panic) = self.take() else {
+            return result;
+        };
+        match result {
+            Ok(result) => {
+                // Its destructor may panic.
+                discard(result);
+                Err(panic)
+            }
+            Err(own) => {
+                discard(panic);
+                Err(own)
+            }
+        }
+    }
 }
 
 /// Ends the process with a message if it is dropped before [`disarm`](Self::disarm): after a panic, other threads

@@ -31,7 +31,7 @@ const WORKERS_VARIABLE: &str = "PURLOIN_WORKERS";
 ///     .stack_size(64 << 20)
 ///     .thread_name(|worker| format!("solver-{worker}"))
 ///     .build()?;
-/// assert_eq!(pool.workers(), 2);
+/// assert_eq!(pool.workers, 2);
 /// # Ok::<(), purloin::BuildError>(())
 /// ```
 pub struct Builder<S: Scheduler = ReturnBarrier> {

@@ -28,7 +28,7 @@ use crate::scheduler::Scheduler;
 use crate::sleep::{Latch, Waiter};
 use crate::sync::thread;
 use crate::this_thread::{block, current_call, current_scope, raise};
-use crate::unwind::{AbortOnUnwind, Panic, discard};
+use crate::unwind::{AbortOnUnwind, FirstPanic};
 
 const PANIC_IN_WAIT: &str = "a thread has panicked while it waited for the pool";
 
@@ -127,7 +127,7 @@ pub(super) fn run_from_outside<S: Scheduler>(
     let this = &raw mut call;
     let guard = AbortOnUnwind::new(PANIC_IN_WAIT);
     // SAFETY: this thread waits below until the latch is open. `f` is `Send`.
-    pool.inject_call(unsafe { AwaitedCall::job(this) }, caller);
+    pool.inject(unsafe { AwaitedCall::job(this) }, caller, null());
     // SAFETY: the call lives in this frame.
     let awaited = unsafe { &raw const (*this).call };
     block(awaited, &|| latch.is_open(), &|| pool.limit_outside());
@@ -159,7 +159,7 @@ impl<S: Scheduler> Shared<S> {
         f: impl FnOnce(Lineage) -> thread::Result<R>,
     ) -> thread::Result<R> {
         let call = Call::new(current_call(), NO_GENERATION);
-        call.end(f(Lineage::of_call(&call)))
+        call.end(f(Lineage::of(&call)))
     }
 
     /// Sleeps until `is_done`, when the thread waits for tasks with this lineage. The calling thread is
@@ -196,17 +196,17 @@ impl Pool {
         let pool = &*self.shared;
         pool.check_process();
         let caller = pool.current();
-        let generation = caller.map_or(NO_GENERATION, |caller| caller.lineage().generation());
-        let latch = Latch::new(pool.workers(), Waiter::Outside(thread::current()));
+        let generation = caller.map_or(NO_GENERATION, |caller| caller.generation());
+        let latch = Latch::new(pool.workers, Waiter::Outside(thread::current()));
         let call = |_| {
             let call = Call::new(current_call(), generation);
             AwaitedCall::new(&f, call, CancelFlag::NONE, &latch)
         };
-        let mut calls: Vec<_> = (0..pool.workers()).map(call).collect();
+        let mut calls: Vec<_> = (0..pool.workers).map(call).collect();
         let own = caller.filter(|worker| !worker.is_spare());
         let all = calls.as_mut_ptr();
         let guard = AbortOnUnwind::new(PANIC_IN_WAIT);
-        for worker in 0..pool.workers() {
+        for worker in 0..pool.workers {
             if own.is_some_and(|own| own.index() == worker) {
                 continue;
             }
@@ -230,28 +230,11 @@ impl Pool {
         let results = calls
             .iter()
             .map(|call| unsafe { AwaitedCall::result(call) });
-        in_order(results).unwrap_or_else(|panic| raise(panic))
-    }
-}
-
-/// Returns all results, or the first panic.
-fn in_order<R>(results: impl Iterator<Item = thread::Result<R>>) -> thread::Result<Vec<R>> {
-    let mut all = Vec::new();
-    let mut first: Option<Panic> = None;
-    for result in results {
-        match result {
-            Ok(result) => all.push(result),
-            Err(panic) => match first {
-                None => first = Some(panic),
-                Some(_) => discard(panic),
-            },
-        }
-    }
-    match first {
-        None => Ok(all),
-        Some(panic) => {
-            discard(all);
-            Err(panic)
-        }
+        let panics = FirstPanic::default();
+        let results = results.filter_map(|result| result.map_err(|panic| panics.keep(panic)).ok());
+        let results = results.collect();
+        panics
+            .conclude(Ok(results))
+            .unwrap_or_else(|panic| raise(panic))
     }
 }

@@ -55,11 +55,7 @@ impl<S: Scheduler> Shared<S> {
                     None => call(),
                 }
             }
-            None => {
-                if let Err(second) = self.quiescence.keep(panic) {
-                    discard(second);
-                }
-            }
+            None => self.quiescence.panic.keep(panic),
         }
     }
 }

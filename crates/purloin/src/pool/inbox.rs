@@ -62,7 +62,7 @@ impl<'f, S: Scheduler> Job<'f, S> {
 }
 
 /// The jobs that wait, first in, first out.
-pub(super) struct Inbox<S: Scheduler> {
+pub(crate) struct Inbox<S: Scheduler> {
     jobs: Mutex<Jobs<S>>,
     /// The number of jobs, for idle workers to look at without the lock.
     len: AtomicUsize,
@@ -142,7 +142,7 @@ impl<S: Scheduler> Inbox<S> {
     }
 
     /// Removes up to `max` jobs with this tag, which have nothing to do any more.
-    pub(super) fn withdraw(&self, tag: *const (), max: usize) {
+    pub(crate) fn withdraw(&self, tag: *const (), max: usize) {
         let mut withdrawn = Vec::new();
         let mut jobs = lock(&self.jobs);
         // From both ends, where a program that takes its results in order, or in the reverse order, finds
@@ -167,12 +167,12 @@ impl<S: Scheduler> Inbox<S> {
     }
 
     /// Takes the next job.
-    pub(super) fn pop(&self) -> Option<Injected<S>> {
+    pub(crate) fn pop(&self) -> Option<Injected<S>> {
         self.take(Jobs::pop)
     }
 
     /// Takes the oldest call that was made from within `ancestor`.
-    pub(super) fn pop_descendant_of(&self, ancestor: *const Call) -> Option<Injected<S>> {
+    pub(crate) fn pop_descendant_of(&self, ancestor: *const Call) -> Option<Injected<S>> {
         self.take(|jobs| {
             // SAFETY: a queued call has a caller that waits for it, so `caller` lives, and so do the
             // calls from which it descends.
@@ -210,7 +210,7 @@ impl<S: Scheduler> Inbox<S> {
     }
 
     /// Returns, as a hint, whether any job waits that is not in the background.
-    pub(super) fn has_front(&self) -> bool {
+    pub(crate) fn has_front(&self) -> bool {
         self.len.load(Ordering::Relaxed) > self.background.load(Ordering::Relaxed)
     }
 
@@ -218,7 +218,7 @@ impl<S: Scheduler> Inbox<S> {
     /// [`Sleep::injected`] wakes it.
     ///
     /// [`Sleep::injected`]: crate::sleep::Sleep::injected
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len.load(Ordering::Acquire) == 0
     }
 }

@@ -29,6 +29,7 @@ mod threads;
 pub(crate) mod worker;
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::ptr::null;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -206,7 +207,8 @@ impl<S: Scheduler> Pool<S> {
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
     {
-        self.shared.spawn(f);
+        let (_, job) = self.shared.job(f);
+        self.shared.inject(job, null(), null());
     }
 
     /// Hands a job, `f`, to this pool, as [`spawn`](Self::spawn) does, but behind all other work from outside: calls,
@@ -238,7 +240,9 @@ impl<S: Scheduler> Pool<S> {
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
     {
-        self.shared.spawn_background(f);
+        let (_, job) = self.shared.job(f);
+        self.shared.inbox.push_background(job);
+        self.shared.call_idle_worker();
     }
 
     /// Runs one job or call that waits for this pool, or [broadcasts](Self::broadcast) to this worker,
@@ -260,7 +264,21 @@ impl<S: Scheduler> Pool<S> {
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
     pub fn yield_now(&self) -> bool {
-        self.shared.run_one()
+        let Some(worker) = self.shared.current() else {
+            return false;
+        };
+        if worker.run_mail_while_blocked() {
+            return true;
+        }
+        let job = self.shared.inbox.pop();
+        let found = job.is_some();
+        if let Some(job) = job {
+            // A job does not panic.
+            let outer = worker.core().yields.replace(true);
+            job.run(worker);
+            worker.core().yields.set(outer);
+        }
+        found
     }
 
     /// Waits until all jobs that were [spawned](Pool::spawn) before this call have ended, and all
@@ -276,7 +294,17 @@ impl<S: Scheduler> Pool<S> {
     /// wait for itself ([`Worker::finish`](crate::Worker::finish) waits for a part of the tasks); and in
     /// a forked process, which has a copy of the pool but none of its threads.
     pub fn wait(&self) {
-        self.shared.wait();
+        let pool = &*self.shared;
+        pool.check_process();
+        assert!(
+            pool.current().is_none(),
+            "Pool::wait on a worker of this pool would wait for itself; Worker::finish waits for a \
+             part of the tasks"
+        );
+        match S::DETECTS_QUIESCENCE {
+            true => pool.quiescence.wait_for_end(|| pool.sleep.unpark(0)),
+            false => pool.quiescence.wait(&|| pool.limit_outside()),
+        }
     }
 
     /// Returns the number of workers, without spare workers.
@@ -288,7 +316,7 @@ impl<S: Scheduler> Pool<S> {
     pub fn stats(&self) -> Stats {
         let mut stats = Stats::default();
         for worker in self.shared.started() {
-            stats.add(worker.counters());
+            stats.add(&worker.counters);
         }
         stats.spare_workers = self.shared.sleep.spares() as u64;
         stats.spare_failures = self.shared.sleep.failures() as u64;
@@ -324,7 +352,7 @@ impl<S: Scheduler> Pool<S> {
     pub fn times(&self) -> Vec<Times> {
         let workers = self.shared.started().iter();
         let times = |worker: &Remote<S>| {
-            let mut times = worker.times();
+            let mut times = worker.timer.read();
             if worker.is_spare() {
                 times.searching = Duration::ZERO;
             }

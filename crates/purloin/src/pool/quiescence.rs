@@ -15,19 +15,21 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, lock};
+use std::ptr::null;
 
 use crate::call::NO_GENERATION;
 use crate::sync::thread::{self, Thread};
-use crate::this_thread::{block_worker, raise};
-use crate::unwind::{Panic, discard};
+use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
+use crate::this_thread::{block, raise};
+use crate::unwind::{FirstPanic, discard};
 
 /// The waits of a pool for its spawned jobs.
 pub struct Quiescence {
     /// Number of waits for the scheduler to detect quiescence.
     waiting: AtomicUsize,
     inner: Mutex<Inner>,
-    ended: Condvar,
+    /// The first panic of a job since the last wait.
+    pub(super) panic: FirstPanic,
 }
 
 #[derive(Default)]
@@ -40,16 +42,18 @@ struct Inner {
     newest_wait: u64,
     /// Waits up to this number have ended.
     ended_wait: u64,
-    /// The first panic of a job since the last wait.
-    panic: Option<Panic>,
-    /// The waiting threads that are workers of other pools.
-    workers: Vec<Thread>,
+    /// The threads that wait.
+    threads: Vec<Thread>,
 }
 
 impl Inner {
     /// Returns the index of a generation in `pending`, or the index at which to insert it.
     fn place(&self, generation: u64) -> Result<usize, usize> {
         self.pending.binary_search_by_key(&generation, |&(g, _)| g)
+    }
+
+    fn wake_threads(&mut self) {
+        self.threads.drain(..).for_each(|thread| thread.unpark());
     }
 }
 
@@ -59,7 +63,7 @@ impl Quiescence {
         Quiescence {
             waiting: AtomicUsize::new(0),
             inner: Mutex::new(Inner::default()),
-            ended: Condvar::new(),
+            panic: FirstPanic::default(),
         }
     }
 
@@ -84,13 +88,13 @@ impl Quiescence {
         inner.pending[place].1 -= 1;
         if inner.pending[place].1 == 0 {
             inner.pending.remove(place);
-            self.notify(&mut inner);
+            inner.wake_threads();
         }
     }
 
     /// Waits until all jobs that were spawned before have ended, and all jobs that these have
     /// spawned in turn. For `limit`, see [`Self::wait_until`].
-    pub(super) fn wait(&self, limit: impl Fn() -> Option<Duration>) {
+    pub(super) fn wait(&self, limit: &dyn Fn() -> Option<Duration>) {
         let mut inner = lock(&self.inner);
         let last = inner.generation;
         inner.generation += 1;
@@ -99,7 +103,7 @@ impl Quiescence {
             |inner| inner.pending.front().is_none_or(|&(first, _)| first > last),
             limit,
         );
-        resume_panic(lock(&self.inner));
+        self.resume_panic();
     }
 
     /// Returns the number of the newest wait, if a thread waits for the scheduler to detect quiescence.
@@ -113,7 +117,7 @@ impl Quiescence {
     pub fn end(&self, wait: u64) {
         let mut inner = lock(&self.inner);
         inner.ended_wait = inner.ended_wait.max(wait);
-        self.notify(&mut inner);
+        inner.wake_threads();
     }
 
     /// Waits until the scheduler has detected quiescence. `ask` makes the scheduler look.
@@ -129,72 +133,36 @@ impl Quiescence {
         drop(inner);
         // The worker that `ask` wakes sees the wait: waking it takes a lock.
         ask();
-        self.wait_until(|inner| inner.ended_wait >= wait, || None);
+        self.wait_until(|inner| inner.ended_wait >= wait, &|| None);
         self.waiting.fetch_sub(1, Ordering::Relaxed);
-        resume_panic(lock(&self.inner));
+        self.resume_panic();
     }
 
-    /// Sleeps until `is_over`. Meanwhile a worker of another pool hands off its processor. For `limit`, see
-    /// [`block`](crate::this_thread::block).
-    fn wait_until(&self, is_over: impl Fn(&Inner) -> bool, limit: impl Fn() -> Option<Duration>) {
+    /// Blocks this thread until `is_over`. For `limit`, see [`block`].
+    fn wait_until(&self, is_over: impl Fn(&Inner) -> bool, limit: &dyn Fn() -> Option<Duration>) {
         let this = thread::current();
         let is_over_by_now = || {
-            limit();
             let mut inner = lock(&self.inner);
             let is_over = is_over(&inner);
-            inner.workers.retain(|worker| worker.id() != this.id());
+            inner.threads.retain(|thread| thread.id() != this.id());
             if !is_over {
-                inner.workers.push(this.clone());
+                inner.threads.push(this.clone());
             }
             is_over
         };
-        if block_worker(is_over_by_now) {
-            return;
-        }
-        loop {
-            let limit = limit();
-            let inner = lock(&self.inner);
-            if is_over(&inner) {
-                return;
-            }
-            // The loop looks again, also after a panic of a thread that held the lock.
-            match limit {
-                None => drop(self.ended.wait(inner)),
-                Some(limit) => drop(self.ended.wait_timeout(inner, limit)),
-            }
-        }
+        block(null(), &is_over_by_now, limit);
     }
 
-    /// Wakes all waiting threads.
-    fn notify(&self, inner: &mut Inner) {
-        self.ended.notify_all();
-        inner.workers.drain(..).for_each(|worker| worker.unpark());
-    }
-
-    /// Keeps a panic for the next wait. Returns it if another panic is already kept.
-    pub(super) fn keep(&self, panic: Panic) -> Result<(), Panic> {
-        let mut inner = lock(&self.inner);
-        match inner.panic {
-            Some(_) => Err(panic),
-            None => {
-                inner.panic = Some(panic);
-                Ok(())
-            }
+    /// Continues the panic that was kept, if there is one.
+    fn resume_panic(&self) {
+        if let Some(panic) = self.panic.take() {
+            raise(panic);
         }
-    }
-}
-
-/// Continues the panic that was kept, if there is one.
-fn resume_panic(mut inner: MutexGuard<'_, Inner>) {
-    let panic = inner.panic.take();
-    drop(inner);
-    if let Some(panic) = panic {
-        raise(panic);
     }
 }
 
 impl Drop for Quiescence {
     fn drop(&mut self) {
-        discard(lock(&self.inner).panic.take());
+        discard(self.panic.take());
     }
 }

@@ -114,7 +114,7 @@ impl<S: Scheduler> Shared<S> {
     pub(super) fn call_idle_worker(&self) {
         if !self.sleep.injected()
             && S::HANDS_OFF
-            && self.has_spares()
+            && self.spares > 0
             && (self.rescues_calls || self.sleep.has_set_aside())
         {
             self.watch();
@@ -168,7 +168,7 @@ impl<S: Scheduler> Shared<S> {
     /// Returns the longest sleep of a thread outside the pool that waits for it. The thread calls this
     /// again afterwards.
     pub(super) fn limit_outside(&self) -> Option<Duration> {
-        if !S::HANDS_OFF || !self.has_spares() {
+        if !S::HANDS_OFF || self.spares == 0 {
             return None;
         }
         match self.retry_missing_watcher() && self.has_waiting_work() {
@@ -242,12 +242,12 @@ impl<S: Scheduler> Shared<S> {
 
     /// Returns whether work from outside waits, or tasks that no worker is left to take.
     fn has_waiting_work(&self) -> bool {
-        self.has_injected() || self.shortage() != (false, false) && self.has_waiting_tasks()
+        !self.inbox.is_empty() || self.shortage() != (false, false) && self.has_waiting_tasks()
     }
 
     /// Returns the number of steals so far.
     fn steals(&self) -> u64 {
-        let counters = self.started().iter().map(Remote::counters);
+        let counters = self.started().iter().map(|worker| &*worker.counters);
         counters.map(|counters| counters.get(Count::Steals)).sum()
     }
 

@@ -16,7 +16,7 @@ use super::quiescence::Quiescence;
 use super::rescue::Rescue;
 use super::threads::Threads;
 use super::worker::{Core, Me, Remote, current};
-use crate::call::{Call, Lineage, NO_GENERATION};
+use crate::call::{Call, NO_GENERATION};
 use crate::loops::Splitting;
 use crate::roster::Roster;
 use crate::runtime::{self, Slot, TaskStack, Token, max_suspended};
@@ -50,14 +50,14 @@ pub struct Shared<S: Scheduler> {
     /// The regular workers, then the spare ones whose threads have been started.
     pub(crate) worker_threads: Roster<Remote<S>>,
     /// Number of regular workers.
-    pub(super) workers: usize,
+    pub(crate) workers: usize,
     /// Maximum number of spare workers.
     pub(super) spares: usize,
     /// The settings from which the pool makes workers.
     pub(super) parts: WorkerParts<S>,
     pub(super) threads: Threads,
     pub(crate) sleep: Sleep,
-    pub(super) inbox: Inbox<S>,
+    pub(crate) inbox: Inbox<S>,
     pub(super) rescue: Rescue,
     pub(crate) quiescence: Quiescence,
     pub(super) handlers: Handlers,
@@ -67,7 +67,7 @@ pub struct Shared<S: Scheduler> {
     pub(super) runs_anything: bool,
     /// See [`super::Builder::rescue_calls`].
     pub(crate) rescues_calls: bool,
-    pub(super) splitting: Splitting,
+    pub(crate) splitting: Splitting,
     /// The pool as tokens show it. It does not own what it points to.
     pub(super) borrowed: OnceLock<ManuallyDrop<Pool<S>>>,
 }
@@ -112,7 +112,7 @@ impl<S: Scheduler> Shared<S> {
     fn run_once(&self, f: calls::CallOnce<'_, S>) -> thread::Result<()> {
         match self.current() {
             Some(worker) => {
-                let call = Call::new(worker.call(), worker.lineage().generation());
+                let call = Call::new(worker.call(), worker.generation());
                 worker.with_call(&call, || runtime::call(worker, f))
             }
             None => {
@@ -120,11 +120,6 @@ impl<S: Scheduler> Shared<S> {
                 calls::run_from_outside(self, f)
             }
         }
-    }
-
-    /// Returns whether the pool may have spare workers.
-    pub(super) fn has_spares(&self) -> bool {
-        self.spares > 0
     }
 
     /// Returns the process that has the pool's threads.
@@ -150,31 +145,16 @@ impl<S: Scheduler> Shared<S> {
         );
     }
 
-    pub(super) fn spawn<F>(&self, f: F)
-    where
-        F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
-    {
-        self.inject(self.job(f).1);
-    }
-
-    pub(super) fn spawn_background<F>(&self, f: F)
-    where
-        F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
-    {
-        self.inbox.push_background(self.job(f).1);
-        self.call_idle_worker();
-    }
-
-    /// Queues a job that runs `f`, and that [`Self::wait`] does not wait for.
+    /// Queues a job that runs `f`, and that [`Pool::wait`] does not wait for.
     pub(crate) fn spawn_uncounted<F>(&self, f: F)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
     {
         self.check_process();
-        self.inject(calls::detached(f, NO_GENERATION));
+        self.inject(calls::detached(f, NO_GENERATION), null(), null());
     }
 
-    /// Returns a job that runs `f`, and that [`Self::wait`] waits for, and its generation.
+    /// Returns a job that runs `f`, and that [`Pool::wait`] waits for, and its generation.
     pub(super) fn job<F>(&self, f: F) -> (u64, Injected<S>)
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
@@ -182,10 +162,7 @@ impl<S: Scheduler> Shared<S> {
         self.check_process();
         let generation = match S::DETECTS_QUIESCENCE {
             true => NO_GENERATION,
-            false => {
-                let parent = self.current().map(Me::lineage);
-                self.quiescence.spawned(parent.map(Lineage::generation))
-            }
+            false => self.quiescence.spawned(self.current().map(Me::generation)),
         };
         (generation, calls::detached(f, generation))
     }
@@ -200,33 +177,11 @@ impl<S: Scheduler> Shared<S> {
         }
     }
 
-    pub(super) fn wait(&self) {
-        self.check_process();
-        assert!(
-            self.current().is_none(),
-            "Pool::wait on a worker of this pool would wait for itself; Worker::finish waits for a \
-             part of the tasks"
-        );
-        match S::DETECTS_QUIESCENCE {
-            true => self.quiescence.wait_for_end(|| self.sleep.unpark(0)),
-            false => self.quiescence.wait(|| self.limit_outside()),
-        }
-    }
-
     /// Returns the worker of this pool that runs on this thread, if there is one.
     #[inline]
     pub(crate) fn current(&self) -> Option<Me<'_, S>> {
         // SAFETY: the pool with this number is this one.
         unsafe { current::of_pool(self.id) }
-    }
-
-    /// Returns how many of a loop's `rest` iterations one thief gets, if this many thieves ask.
-    pub(crate) fn split_hint(&self, rest: usize, thieves: usize) -> usize {
-        self.splitting.share(rest, self.workers, thieves)
-    }
-
-    pub(crate) fn workers(&self) -> usize {
-        self.workers
     }
 
     /// Returns the pool.
@@ -289,60 +244,11 @@ impl<S: Scheduler> Shared<S> {
         pool.downcast().ok()
     }
 
-    /// Queues a job for the next idle worker.
-    pub(crate) fn inject(&self, job: Injected<S>) {
-        self.inject_tagged(job, null());
-    }
-
-    /// Queues a job for the next idle worker. [`Self::withdraw`] finds it by its tag, the address of what the job
-    /// belongs to.
-    pub(crate) fn inject_tagged(&self, job: Injected<S>, tag: *const ()) {
-        self.inbox.push(job, null(), tag);
+    /// Queues a job for the next idle worker. If a worker made the job as a call and waits for it, `caller` is the call that
+    /// the worker was running, and otherwise null. [`Inbox::withdraw`] finds the job by `tag`, if that is not null.
+    pub(crate) fn inject(&self, job: Injected<S>, caller: *const Call, tag: *const ()) {
+        self.inbox.push(job, caller, tag);
         self.call_idle_worker();
-    }
-
-    /// Implements [`Pool::yield_now`].
-    pub(super) fn run_one(&self) -> bool {
-        let Some(worker) = self.current() else {
-            return false;
-        };
-        if worker.run_mail_while_blocked() {
-            return true;
-        }
-        let job = self.take_injected();
-        let found = job.is_some();
-        job.into_iter()
-            .for_each(|job| worker.while_yielding(|| job.run(worker)));
-        found
-    }
-
-    /// Removes up to `max` jobs with this tag that no worker has taken.
-    pub(crate) fn withdraw(&self, tag: *const (), max: usize) {
-        self.inbox.withdraw(tag, max);
-    }
-
-    /// Queues a call that was made from within `caller`. The calling thread waits for it.
-    pub(super) fn inject_call(&self, job: Injected<S>, caller: *const Call) {
-        self.inbox.push(job, caller, null());
-        self.call_idle_worker();
-    }
-
-    /// Takes the oldest call that was made from within `ancestor`.
-    pub(super) fn take_descendant_of(&self, ancestor: *const Call) -> Option<Injected<S>> {
-        self.inbox.pop_descendant_of(ancestor)
-    }
-
-    pub(crate) fn take_injected(&self) -> Option<Injected<S>> {
-        self.inbox.pop()
-    }
-
-    /// Returns, as a hint, whether work from outside waits that is not in the background.
-    pub(crate) fn has_urgent(&self) -> bool {
-        self.inbox.has_front()
-    }
-
-    pub(crate) fn has_injected(&self) -> bool {
-        !self.inbox.is_empty()
     }
 
     /// Returns whether the pool was dropped and nothing runs in it. Until then idle workers stay:

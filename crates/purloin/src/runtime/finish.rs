@@ -42,7 +42,7 @@ use std::ptr::null;
 use std::sync::Arc;
 
 use super::finish_queue::Queue;
-use super::frame::Frame;
+use super::frame::{Frame, Kind, end_above, end_above_while};
 use super::future;
 use super::slot::{Header, Slot, fits};
 use super::token::Token;
@@ -51,7 +51,7 @@ use crate::cancel::Cancelled;
 use crate::cancel::{CancelFlag, CancelState};
 use crate::handle::Handle;
 use crate::pool::{Injected, Job, Me, Shared};
-use crate::scheduler::{Scheduler, TaskPool};
+use crate::scheduler::Scheduler;
 use crate::scope::Scope;
 use crate::sleep::Waiter;
 use crate::sync::plain::OnceLock;
@@ -99,15 +99,16 @@ where
     });
     let result = thread.in_body(scope.finish(), |frame| {
         let result = catch(|| body(&scope));
-        frame.end_body();
-        end_above(thread, frame.base(), frame.spawn_top());
+        // What follows are the tasks of the finish.
+        frame.kind.set(Kind::Task);
+        end_above(thread, frame.base.get(), frame.spawn_top.get());
         if let Some(queue) = scope.finish().queue.get() {
             queue.await_end(thread);
         }
         result
     });
     let result = match scope.finish().queue.get() {
-        Some(queue) => queue.conclude(result),
+        Some(queue) => queue.panic.conclude(result),
         None => result,
     };
     result.unwrap_or_else(|panic| resume_unwind(panic))
@@ -134,55 +135,9 @@ where
             queue.await_end_outside(pool);
             result
         });
-        queue.conclude(result.and_then(|result| result))
+        queue.panic.conclude(result.and_then(|result| result))
     });
     result.unwrap_or_else(|panic| raise(panic))
-}
-
-/// Takes back every spawn and future above `base`, and their own spawns, and runs the tasks that no
-/// thief has. `spawn_top` is the stack's `spawn_top` below `base`.
-pub(super) fn end_above<S: Scheduler>(
-    thread: Me<'_, S>,
-    base: *mut Slot<S>,
-    spawn_top: *mut Slot<S>,
-) {
-    end_above_while(thread, base, spawn_top, |_| true);
-    debug_assert!(thread.stack().spawn_top() <= base);
-}
-
-/// Implements [`end_above`], but stops at the newest task for which `ends` returns false.
-#[inline(always)]
-fn end_above_while<S: Scheduler>(
-    thread: Me<'_, S>,
-    base: *mut Slot<S>,
-    spawn_top: *mut Slot<S>,
-    ends: impl Fn(&Slot<S>) -> bool,
-) {
-    let tasks = &thread.tasks;
-    let stack = tasks.stack();
-    loop {
-        let top = stack.top();
-        if top <= base {
-            break;
-        }
-        let slot = top.wrapping_sub(1);
-        // SAFETY: `slot` is the top of this thread's own stack, so it was pushed.
-        if !ends(unsafe { &*slot }) {
-            return;
-        }
-        // Before the pop, which opens the slots above it.
-        stack.set_spawn_top(slot);
-        thread.forget_ticket(slot);
-        // SAFETY: `slot` is the top of this thread's own stack, so it was pushed.
-        if tasks.pop(slot, true) || unsafe { S::reclaim_or_wait(thread, slot) } {
-            // SAFETY: the owner has the task, and the task moves itself out of the slot before
-            // anything else is pushed there. It is a spawn or a ticket: a join leaves no task behind.
-            unsafe { (*slot).run(thread) };
-        } else {
-            tasks.release(slot);
-        }
-    }
-    stack.set_spawn_top(spawn_top);
 }
 
 /// Returns whether half of the stack is in use, or the system has no memory for more of it. The other
@@ -270,10 +225,10 @@ impl<S: Scheduler> Finish<S> {
     /// finish, where hardly any token has its top above these slots. Such a token becomes stale.
     #[cold]
     fn makes_room(&self, thread: Me<'_, S>, frame: &Frame<S>) -> bool {
-        if frame.is_body() {
+        if frame.kind.get() == Kind::Body {
             let has_ended = |slot: &Slot<S>| slot.header().outcome().is_done();
-            end_above_while(thread, frame.base(), frame.spawn_top(), has_ended);
-            frame.extend(thread.stack().top());
+            end_above_while(thread, frame.base.get(), frame.spawn_top.get(), has_ended);
+            frame.top.set(thread.stack().top());
         }
         S::serve(thread);
         !is_half_full(thread)
@@ -284,7 +239,7 @@ impl<S: Scheduler> Finish<S> {
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send,
     {
-        let slot = frame.top();
+        let slot = frame.top.get();
         debug_assert!(slot == thread.stack().top());
         let finish: *const Finish<S> = self;
         // SAFETY: the slot is the free one at the top of the owner's stack. The finish waits for
@@ -297,7 +252,7 @@ impl<S: Scheduler> Finish<S> {
                 (*slot).write(run_boxed::<S, IS_TICKET, F>, Spawned { finish, task });
             }
         }
-        frame.extend(slot.wrapping_add(1));
+        frame.top.set(slot.wrapping_add(1));
         thread.push_spawn(slot);
     }
 
@@ -347,8 +302,7 @@ impl<S: Scheduler> Finish<S> {
 
     /// Returns the lineage of the code that opened the finish.
     pub(super) fn lineage(&self) -> Lineage {
-        // SAFETY: the call waits for the finish.
-        unsafe { Lineage::of(self.call) }
+        Lineage::of(self.call)
     }
 
     pub(super) fn pool(&self) -> &Shared<S> {
@@ -364,8 +318,8 @@ impl<S: Scheduler> Finish<S> {
         T: Send + 'scope,
     {
         if let Some((thread, frame)) = self.frame_to_push() {
-            let newest = match frame.is_body() {
-                true => frame.base(),
+            let newest = match frame.kind.get() == Kind::Body {
+                true => frame.base.get(),
                 false => thread.stack().top(),
             };
             return future::future(thread, newest, self, closure);
@@ -404,7 +358,7 @@ impl<S: Scheduler> Finish<S> {
     {
         let pool = self.pool();
         let f = Arc::new(f);
-        for worker in 0..pool.workers() {
+        for worker in 0..pool.workers {
             let (f, queue) = (Arc::clone(&f), Arc::clone(self.queue()));
             let job: Job<'scope, S> = Job::boxed(move |thread| {
                 queue.run(thread, || {

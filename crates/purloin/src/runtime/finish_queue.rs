@@ -11,6 +11,7 @@
 //! wakes the owner. The owner may also be a thread outside the pool, which runs no tasks.
 
 use std::collections::VecDeque;
+use std::ptr::null;
 use std::sync::Arc;
 
 use crate::call::Lineage;
@@ -18,8 +19,8 @@ use crate::pool::worker::wait::{self, Awaited, Wait};
 use crate::pool::{Injected, Job, Me, Row, Shared};
 use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
 use crate::sleep::{Latch, Slept, Waiter, recheck_interval};
-use crate::sync::{Mutex, lock, thread};
-use crate::unwind::{FirstPanic, discard};
+use crate::sync::{Mutex, lock};
+use crate::unwind::FirstPanic;
 
 /// The tasks of a finish that could not go to a task stack.
 pub(super) struct Queue<S: Scheduler> {
@@ -55,30 +56,12 @@ impl<S: Scheduler> Queue<S> {
         }
     }
 
-    /// Returns the outcome of the finish after all of its tasks, from the outcome of its body.
-    pub(super) fn conclude<R>(&self, body: thread::Result<R>) -> thread::Result<R> {
-        let Some(of_a_task) = self.panic.take() else {
-            return body;
-        };
-        match body {
-            Ok(result) => {
-                // It may panic when it is dropped.
-                discard(result);
-                Err(of_a_task)
-            }
-            Err(panic) => {
-                discard(of_a_task);
-                Err(panic)
-            }
-        }
-    }
-
     /// Adds a task, and calls an idle worker for it.
     pub(super) fn push(self: &Arc<Self>, pool: &Shared<S>, task: Injected<S>) {
         self.hold();
         let mut waiting = lock(&self.waiting);
         waiting.tasks.push_back(task);
-        let should_call = waiting.calls < pool.workers();
+        let should_call = waiting.calls < pool.workers;
         waiting.calls += usize::from(should_call);
         // An owner that runs a task, or waits for another one in a join, must not be disturbed.
         let owner_waits = std::mem::take(&mut waiting.owner_waits);
@@ -167,7 +150,7 @@ impl<S: Scheduler> Queue<S> {
         // that calls another one does so before it runs its task.
         let calls = lock(&self.waiting).calls;
         if calls > 0 {
-            pool.withdraw(self.tag(), calls);
+            pool.inbox.withdraw(self.tag(), calls);
         }
     }
 }
@@ -232,5 +215,5 @@ fn call_worker<S: Scheduler>(pool: &Shared<S>, queue: Arc<Queue<S>>) {
             }
         }
     };
-    pool.inject_tagged(Job::boxed(call), tag);
+    pool.inject(Job::boxed(call), null(), tag);
 }

@@ -32,12 +32,13 @@
 //!
 //! The models in `models/frames.rs` check this. In a model, all spawns take the slow path ([`Finish`] looks closer).
 
-mod nesting;
+mod enter;
 
 use std::cell::Cell;
 use std::ptr::{NonNull, null, null_mut};
 
-pub(crate) use self::nesting::{FrameGuard, max_suspended};
+pub(crate) use self::enter::max_suspended;
+pub(super) use self::enter::{end_above, end_above_while};
 use super::finish::Finish;
 use super::slot::Slot;
 use super::stack::{SLOT, TaskStack};
@@ -77,15 +78,15 @@ pub(crate) struct Frame<S: Scheduler> {
     // Only the owner uses these fields.
     /// The frame around this one; null for the root.
     outer: *const Frame<S>,
-    kind: Cell<Kind>,
+    pub(super) kind: Cell<Kind>,
     /// The finish whose body or task runs in the frame, or null.
     finish: Cell<*const Finish<S>>,
     /// The top of the stack when the body or the newest task began.
-    base: Cell<*mut Slot<S>>,
+    pub(super) base: Cell<*mut Slot<S>>,
     /// [`TaskStack::spawn_top`] when the frame began.
-    spawn_top: Cell<*mut Slot<S>>,
+    pub(super) spawn_top: Cell<*mut Slot<S>>,
     /// The top after the frame's last spawn.
-    top: Cell<*mut Slot<S>>,
+    pub(super) top: Cell<*mut Slot<S>>,
     /// Where the frame's spawns no longer go to the stack: null if the worker has suspended too many tasks.
     limit: Cell<*mut Slot<S>>,
     /// The number of suspended tasks when the body of the finish began. In a task of a job it is 0, so that every task
@@ -95,7 +96,7 @@ pub(crate) struct Frame<S: Scheduler> {
 
 /// The code that runs in a frame.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub(super) enum Kind {
     /// Code that must leave no tasks behind, because nothing waits for them: a call or a job, whose tasks have frames of
     /// their own; a panic handler; a destructor that runs for another thread; and a thread of the program that is a
     /// worker, outside of all calls.
@@ -176,21 +177,6 @@ impl<S: Scheduler> Frame<S> {
         unsafe { CancelFlag::at(self.scope.load(Ordering::Relaxed)) }
     }
 
-    /// Returns whether the body of the finish runs in the frame.
-    pub(super) fn is_body(&self) -> bool {
-        self.kind.get() == Kind::Body
-    }
-
-    /// Returns the top of the stack when the body or the newest task began.
-    pub(super) fn base(&self) -> *mut Slot<S> {
-        self.base.get()
-    }
-
-    /// Returns [`TaskStack::spawn_top`] when the frame began.
-    pub(super) fn spawn_top(&self) -> *mut Slot<S> {
-        self.spawn_top.get()
-    }
-
     /// Returns whether a spawn of `finish` goes to this stack, if the frame is the innermost one of its worker. The answer
     /// is false for one in a thousand of those that do; [`Finish`] then looks closer.
     #[inline(always)]
@@ -207,12 +193,6 @@ impl<S: Scheduler> Frame<S> {
         !self.limit.get().is_null()
     }
 
-    /// Returns the top after the frame's last spawn.
-    #[inline(always)]
-    pub(super) fn top(&self) -> *mut Slot<S> {
-        self.top.get()
-    }
-
     /// Lowers the top and the base to `slot`, which has just been popped, if they are above it.
     ///
     /// The destructor of a future's result runs in this frame, and may join, spawn and make futures. Without this, the
@@ -222,18 +202,6 @@ impl<S: Scheduler> Frame<S> {
     pub(super) fn lower(&self, slot: *mut Slot<S>) {
         self.top.set(self.top.get().min(slot));
         self.base.set(self.base.get().min(slot));
-    }
-
-    /// Says that the body of the finish has ended. What follows are its tasks.
-    #[inline(always)]
-    pub(super) fn end_body(&self) {
-        self.kind.set(Kind::Task);
-    }
-
-    /// Extends the frame by a spawn that was just pushed, up to `top`.
-    #[inline(always)]
-    pub(super) fn extend(&self, top: *mut Slot<S>) {
-        self.top.set(top);
     }
 }
 

@@ -120,7 +120,12 @@ where
     let origin = Origin {
         slot: thread.stack().top(),
         owner: thread.index(),
-        ..Origin::new(thread.pool(), Kind::Scoped, scope, thread.lineage())
+        ..Origin::new(
+            thread.pool(),
+            Kind::Scoped,
+            scope,
+            Lineage::of(thread.call()),
+        )
     };
     let object = thread.core().blocks.take::<Object<S, F, T, 0>>();
     // SAFETY: the memory is new, and the object is written once. If no slot has the ticket, no other thread has the future.
@@ -345,7 +350,7 @@ fn inject<S: Scheduler>(pool: &Shared<S>, task: NonNull<Task<S>>) {
             }
         }
     });
-    pool.inject_tagged(job, task.as_ptr().cast());
+    pool.inject(job, null(), task.as_ptr().cast());
 }
 
 /// Runs the closure, unless its scope `finish` is cancelled, and then the tasks that it leaves on

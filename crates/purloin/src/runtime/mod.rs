@@ -104,7 +104,7 @@ pub mod slow {
     pub use super::steal::{reclaim_or_wait, split_hint};
 }
 
-pub(crate) use frame::{Frame, FrameGuard, Frames, max_suspended, task_bytes};
+pub(crate) use frame::{Frame, Frames, max_suspended, task_bytes};
 pub(crate) use future::{Kind, Tickets, detached_future};
 
 pub(crate) use finish::{finish, finish_outside};

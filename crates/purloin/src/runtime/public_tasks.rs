@@ -112,7 +112,7 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
             Point::Loop => {
                 publish_and_yield(me, Publish::OnRequest);
                 if tasks.is_requested() {
-                    return me.idle_workers().max(1);
+                    return me.pool().sleep.idle().max(1);
                 }
             }
             Point::Blocked(_) if !tasks.offers_nothing() => {
@@ -141,7 +141,7 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
         if std::mem::replace(&mut search.is_fresh, false) && walk.samples() > 1 {
             // The samples are a part of what the steal costs (Wool, section 5.4).
             let begin = me.timer().now();
-            if let Some(victim) = sample(me, &mut **walk)
+            if let Some(victim) = sample(me, &mut walk)
                 && let Some(stolen) = attempt(begin, me, victim, &mut search.backoff)
             {
                 return Some(stolen);
@@ -238,7 +238,7 @@ fn publish_and_yield<S: ReachesIn>(owner: Me<'_, S>, what: Publish) {
 // The thief.
 
 /// Samples several victims, and returns the one whose oldest task is nearest to the root.
-fn sample<'m, S: ReachesIn>(me: Me<'m, S>, walk: &mut dyn Walk) -> Option<&'m Remote<S>> {
+fn sample<'m, S: ReachesIn>(me: Me<'m, S>, walk: &mut Walk) -> Option<&'m Remote<S>> {
     let mut best: Option<(usize, &Remote<S>)> = None;
     for _ in 0..walk.samples() {
         let Some(victim) = walk.next() else { break };
@@ -273,7 +273,7 @@ fn attempt<S: ReachesIn>(
     let stolen = steal_if(me, victim, backoff.is_silent(), || true);
     if stolen.is_some() {
         if let Some(start) = start {
-            me.note_claim(start.elapsed());
+            me.core().claim.set(start.elapsed());
         }
         me.timer().stolen(begin);
         me.count(Count::Steals);

@@ -4,8 +4,9 @@
 
 use std::ptr::null;
 
-use super::finish;
+use super::frame::end_above;
 use super::slot::{Header, Slot};
+use crate::call::Lineage;
 use crate::pool::{Me, Remote};
 use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
 use crate::sync::{Ordering, asymmetric};
@@ -62,8 +63,8 @@ pub(crate) fn run<S: Scheduler>(thief: Me<'_, S>, stolen: Stolen<S>) {
     // SAFETY: the caller of `Stolen::new` has taken the task. It runs once, because this function
     // consumes `stolen`. Its frame begins here. Its owner keeps the slot until the task is done.
     unsafe {
-        let (scope, lineage) = victim.origin_of(stolen.slot);
-        let in_lineage = thief.enter_lineage(lineage);
+        let (scope, call) = victim.frames.around(stolen.slot.addr());
+        let in_lineage = thief.enter_lineage(Lineage::of(call));
         thief.in_task(null(), scope, |frame| {
             (*stolen.slot).run(thief);
             thief.end_suspended(frame);
@@ -100,7 +101,10 @@ pub fn split_hint<S: Scheduler>(owner: Me<'_, S>, rest: usize) -> usize {
     }
     match S::Protocol::answer(owner, Point::Loop) {
         0 => 0,
-        thieves => owner.pool().split_hint(rest, thieves),
+        thieves => {
+            let pool = owner.pool();
+            pool.splitting.share(rest, pool.workers, thieves)
+        }
     }
 }
 
@@ -167,6 +171,6 @@ impl<S: Scheduler> Me<'_, S> {
         };
         // Release: like the push of those tickets.
         stack.set_top(stack.spawn_top(), Ordering::Release);
-        finish::end_above(self, bottom, spawn_top);
+        end_above(self, bottom, spawn_top);
     }
 }

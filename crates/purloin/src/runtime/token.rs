@@ -81,7 +81,7 @@ impl<'t, S: Scheduler> Token<'t, S> {
     /// use purloin::{Pool, Worker};
     ///
     /// let pool = Pool::new()?;
-    /// let sums: Vec<Mutex<u64>> = (0..pool.workers()).map(|_| Mutex::new(0)).collect();
+    /// let sums: Vec<Mutex<u64>> = (0..pool.workers).map(|_| Mutex::new(0)).collect();
     /// pool.run(|mut w| {
     ///     w.par(0..1000_u64).for_each_with_token(|w, n| *sums[w.thread_index()].try_lock().unwrap() += n);
     /// });
@@ -98,7 +98,7 @@ impl<'t, S: Scheduler> Token<'t, S> {
 
     /// Returns the number of workers of the pool, without spare workers.
     pub fn workers(&self) -> usize {
-        self.thread.pool().workers()
+        self.thread.pool().workers
     }
 
     /// Returns the pool of the worker.
@@ -206,7 +206,7 @@ impl<'w, S: Scheduler> Worker for Token<'w, S> {
     }
 
     fn sort_pieces(&self) -> usize {
-        match self.thread.pool().workers() {
+        match self.thread.pool().workers {
             1 => 1,
             // A thief that comes late, or whose processor is slower, gets fewer of them.
             workers => 8 * workers,

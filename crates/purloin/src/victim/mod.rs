@@ -2,22 +2,20 @@
 //!
 //! A selection is a type: [`Random`], [`Sets`], or [`Sampling`] in the order of either. A pool is
 //! built with a value of this type, and each worker gets a [`Walk`] from it, which returns one
-//! victim after the other.
-//!
-//! A walk is a trait object, so pools are not generic over the selection, and a program is not
-//! compiled once for each selection. The virtual call is cheap next to the attempt to steal that
-//! follows it.
+//! victim after the other. Pools are not generic over the selection, so a program is not compiled once
+//! for each of them.
 //!
 //! Sources: Wool, sections 2 and 5.2.
 
-mod permutation;
 mod random;
 mod sampling;
 mod sets;
+mod walk;
 
 pub use random::Random;
 pub use sampling::Sampling;
 pub use sets::{SetRound, SetStep, Sets};
+pub use walk::Walk;
 
 use crate::error::{BuildError, MAX_WORKERS};
 
@@ -34,26 +32,7 @@ pub trait Selection: Send + Sync + 'static {
     fn check(&self) -> Result<(), BuildError>;
 
     /// Returns the walk of worker `me` in a pool of `workers` workers.
-    fn walk(&self, me: usize, workers: usize) -> Box<dyn Walk>;
-}
-
-/// One worker's walk through its victims.
-///
-/// A search consists of rounds, and a round consists of victims. A search may end in the middle of
-/// a round.
-pub trait Walk: Send {
-    /// Starts a search.
-    fn start(&mut self);
-
-    /// Returns the next victim, or `None` at the end of a round. The call after that starts the
-    /// next round.
-    fn next(&mut self) -> Option<usize>;
-
-    /// Records that the last victim is itself a thief: it has no work.
-    fn met_thief(&mut self);
-
-    /// Returns the maximum number of victims to compare before the first steal of a search.
-    fn samples(&self) -> usize;
+    fn walk(&self, me: usize, workers: usize) -> Walk;
 }
 
 /// Maximum value of any option of a selection.

@@ -1,6 +1,5 @@
 //! Random victim selection.
 
-use super::permutation::Permutation;
 use super::{Selection, Walk};
 use crate::error::BuildError;
 
@@ -16,23 +15,7 @@ impl Selection for Random {
         Ok(())
     }
 
-    fn walk(&self, me: usize, workers: usize) -> Box<dyn Walk> {
-        Box::new(Permutation::new(me, workers))
-    }
-}
-
-impl Walk for Permutation {
-    fn start(&mut self) {
-        self.restart();
-    }
-
-    fn next(&mut self) -> Option<usize> {
-        Permutation::next(self)
-    }
-
-    fn met_thief(&mut self) {}
-
-    fn samples(&self) -> usize {
-        1
+    fn walk(&self, me: usize, workers: usize) -> Walk {
+        Walk::new(me, workers)
     }
 }

@@ -53,35 +53,10 @@ impl<O: VictimSelection> Selection for Sampling<O> {
         }
     }
 
-    fn walk(&self, me: usize, workers: usize) -> Box<dyn Walk> {
+    fn walk(&self, me: usize, workers: usize) -> Walk {
         let root = (workers as f64).sqrt().round() as usize;
-        Box::new(Sampler {
-            order: self.order.walk(me, workers),
-            samples: self.samples.unwrap_or(root),
-        })
-    }
-}
-
-struct Sampler {
-    order: Box<dyn Walk>,
-    samples: usize,
-}
-
-impl Walk for Sampler {
-    fn start(&mut self) {
-        self.order.start();
-    }
-
-    fn next(&mut self) -> Option<usize> {
-        self.order.next()
-    }
-
-    fn met_thief(&mut self) {
-        self.order.met_thief();
-    }
-
-    fn samples(&self) -> usize {
-        self.samples
+        let order = self.order.walk(me, workers);
+        order.with_samples(self.samples.unwrap_or(root))
     }
 }
 
@@ -102,29 +77,10 @@ mod tests {
             Ok(())
         }
 
-        fn walk(&self, me: usize, workers: usize) -> Box<dyn Walk> {
-            Box::new(SlowWalk(Random.walk(me, workers)))
-        }
-    }
-
-    struct SlowWalk(Box<dyn Walk>);
-
-    impl Walk for SlowWalk {
-        fn start(&mut self) {
-            self.0.start();
-        }
-
-        fn next(&mut self) -> Option<usize> {
-            std::thread::sleep(LOOK);
-            self.0.next()
-        }
-
-        fn met_thief(&mut self) {
-            self.0.met_thief();
-        }
-
-        fn samples(&self) -> usize {
-            2
+        fn walk(&self, me: usize, workers: usize) -> Walk {
+            let mut walk = Random.walk(me, workers).with_samples(2);
+            walk.look = LOOK;
+            walk
         }
     }
 

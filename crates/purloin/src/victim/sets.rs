@@ -1,6 +1,5 @@
 //! Set-based victim selection.
 
-use super::permutation::Permutation;
 use super::{Selection, Walk, in_range};
 use crate::error::BuildError;
 
@@ -24,8 +23,8 @@ use crate::error::BuildError;
 /// Source: Wool, section 2.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sets {
-    least: usize,
-    multiplicity: usize,
+    pub(super) least: usize,
+    pub(super) multiplicity: usize,
 }
 
 impl Default for Sets {
@@ -60,54 +59,8 @@ impl Selection for Sets {
         in_range("multiplicity", self.multiplicity)
     }
 
-    fn walk(&self, me: usize, workers: usize) -> Box<dyn Walk> {
-        Box::new(SetWalk {
-            sets: *self,
-            permutation: Permutation::new(me, workers),
-            round: SetRound::default(),
-        })
-    }
-}
-
-struct SetWalk {
-    sets: Sets,
-    permutation: Permutation,
-    round: SetRound,
-}
-
-impl Walk for SetWalk {
-    fn start(&mut self) {
-        self.permutation.restart();
-        self.round = SetRound::default();
-    }
-
-    fn next(&mut self) -> Option<usize> {
-        let Sets {
-            least,
-            multiplicity,
-        } = self.sets;
-        match self
-            .round
-            .step(least, multiplicity, self.permutation.victims())
-        {
-            SetStep::Next => self.permutation.next(),
-            SetStep::Rewind => {
-                self.permutation.rewind();
-                None
-            }
-            SetStep::Move => {
-                self.permutation.restart();
-                None
-            }
-        }
-    }
-
-    fn met_thief(&mut self) {
-        self.round.met_thief();
-    }
-
-    fn samples(&self) -> usize {
-        1
+    fn walk(&self, me: usize, workers: usize) -> Walk {
+        Walk::new(me, workers).in_sets(*self)
     }
 }
 
@@ -186,7 +139,7 @@ mod tests {
     use super::*;
 
     /// Returns the victims of one round, if every `every`-th worker is a thief.
-    fn round(walk: &mut dyn Walk, every: usize) -> Vec<usize> {
+    fn round(walk: &mut Walk, every: usize) -> Vec<usize> {
         std::iter::from_fn(|| {
             let next = walk.next();
             if next.is_some_and(|victim| victim % every == 0) {
@@ -201,22 +154,22 @@ mod tests {
     fn a_set_shrinks_when_there_are_more_thieves() {
         let mut walk = Sets::default().walk(0, 1000);
         walk.start();
-        assert_eq!(round(&mut *walk, 1).len(), 12, "all are thieves");
-        let half = round(&mut *walk, 2).len();
+        assert_eq!(round(&mut walk, 1).len(), 12, "all are thieves");
+        let half = round(&mut walk, 2).len();
         assert!((12..40).contains(&half), "{half}");
-        let tenth = round(&mut *walk, 10).len();
+        let tenth = round(&mut walk, 10).len();
         assert!((14..200).contains(&tenth), "{tenth}");
         walk.start();
-        assert_eq!(round(&mut *walk, 2000).len(), 999, "the last thief");
+        assert_eq!(round(&mut walk, 2000).len(), 999, "the last thief");
     }
 
     #[test]
     fn a_thief_keeps_its_set_until_a_thousand_victims_had_no_task() {
         let mut walk = Sets::default().walk(0, 500);
         walk.start();
-        let first = round(&mut *walk, 1);
+        let first = round(&mut walk, 1);
         let mut rounds = 1_u32;
-        while round(&mut *walk, 1) == first {
+        while round(&mut walk, 1) == first {
             rounds += 1;
         }
         let first = first.len() as u32;
@@ -253,7 +206,7 @@ mod tests {
         for thief in 1..300 {
             let mut walk = Sets::default().walk(thief, 300);
             walk.start();
-            let found = (0..40_000).any(|_| round(&mut *walk, 1).contains(&0));
+            let found = (0..40_000).any(|_| round(&mut walk, 1).contains(&0));
             assert!(found, "worker {thief}");
         }
     }

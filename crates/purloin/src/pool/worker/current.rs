@@ -98,7 +98,10 @@ impl<S: Scheduler> Host for Remote<S> {
 
     fn must_hand_off(&self) -> bool {
         let me = me(self);
-        me.has_unstolen() || me.has_mail() || me.pool().has_urgent() || !me.pool().rescues_calls
+        me.has_unstolen()
+            || me.has_mail()
+            || me.pool().inbox.has_front()
+            || !me.pool().rescues_calls
     }
 
     fn call(&self) -> *const Call {

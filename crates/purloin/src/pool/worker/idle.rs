@@ -55,7 +55,7 @@ pub(crate) fn go_on_finding<S: Scheduler>(me: Me<'_, S>) -> Work<S> {
 pub(crate) fn look_once<S: Scheduler>(me: Me<'_, S>, backoff: &mut Backoff) -> Option<Stolen<S>> {
     let mut search = Search {
         me,
-        backoff: std::mem::replace(backoff, Backoff::new(me.spin_time())),
+        backoff: std::mem::replace(backoff, Backoff::new(me.core().spin_time.get())),
         is_fresh: false,
     };
     me.walk().start();
@@ -89,7 +89,7 @@ impl<'m, S: Scheduler> Search<'m, S> {
         me.walk().start();
         Search {
             me,
-            backoff: Backoff::new(me.spin_time()),
+            backoff: Backoff::new(me.core().spin_time.get()),
             is_fresh: true,
         }
     }
@@ -107,7 +107,7 @@ impl<'m, S: Scheduler> Search<'m, S> {
         self.me.count(Count::Sleeps);
         self.me.set_polling(false);
         pool.sleep.sleep_idle(self.me.index(), time, || {
-            last_look() || self.me.has_mail() || pool.has_injected() || pool.is_over()
+            last_look() || self.me.has_mail() || !pool.inbox.is_empty() || pool.is_over()
         })
     }
 
@@ -116,7 +116,7 @@ impl<'m, S: Scheduler> Search<'m, S> {
         self.me.set_polling(true);
         self.me.walk().start();
         let spin_time = self.backoff.restart(slept);
-        self.me.set_spin_time(spin_time);
+        self.me.core().spin_time.set(spin_time);
     }
 
     /// Looks once for work from outside and for a task to steal.
@@ -124,14 +124,14 @@ impl<'m, S: Scheduler> Search<'m, S> {
         let (me, pool) = (self.me, self.me.pool());
         // Before the look at the inbox: every job that was there when the pool was dropped runs.
         let is_stopping = pool.sleep.is_stopping();
-        if me.has_mail() || pool.has_injected() {
+        if me.has_mail() || !pool.inbox.is_empty() {
             S::Protocol::answer(me, Point::OutsideWork);
             // Active before the job leaves the inbox: no worker ends between the two.
             me.set_active(true);
             if let Some(job) = me.take_mail() {
                 return Some(Work::Injected(job));
             }
-            if let Some(job) = pool.take_injected() {
+            if let Some(job) = pool.inbox.pop() {
                 pool.sleep.began_outside_work(me.index());
                 return Some(Work::Injected(job));
             }
@@ -163,7 +163,7 @@ pub(crate) fn pass_on<'m, S: Scheduler>(
     for worker in workers.filter(|worker| worker.is_active()) {
         S::Protocol::pass_on(worker);
     }
-    if pool.has_injected() {
+    if !pool.inbox.is_empty() {
         pool.call_idle_worker();
     }
 }

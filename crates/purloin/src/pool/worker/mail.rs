@@ -19,7 +19,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use super::{Me, Remote};
+use super::Me;
 use crate::pool::{Injected, Pool, Shared};
 use crate::runtime::Token;
 use crate::scheduler::Scheduler;
@@ -35,7 +35,7 @@ pub(crate) struct Mailbox<S: Scheduler> {
     /// The worker's thread, once it runs.
     thread: OnceLock<Thread>,
     /// Whether the worker runs anything on top of a task that waits: mail, a job, a stolen task.
-    runs_on_top: AtomicBool,
+    pub(super) runs_on_top: AtomicBool,
 }
 
 impl<S: Scheduler> Mailbox<S> {
@@ -48,24 +48,11 @@ impl<S: Scheduler> Mailbox<S> {
     }
 }
 
-impl<S: Scheduler> Remote<S> {
-    /// Returns whether this worker has mail.
-    pub(crate) fn has_mail(&self) -> bool {
-        self.pool().sleep.has_mail(self.index())
-    }
-
-    /// Returns whether tasks of this worker may descend from other work than the task for which the
-    /// worker is blocked. Called by a thief that has claimed a task.
-    pub(crate) fn runs_on_top(&self) -> bool {
-        self.mailbox().runs_on_top.load(Ordering::Relaxed)
-    }
-}
-
 impl<S: Scheduler> Me<'_, S> {
     /// Lets messages wake the thread of this worker, which calls this.
     pub(crate) fn open_mailbox(self) {
         // A worker has one thread.
-        let _ = self.mailbox().thread.set(thread::current());
+        let _ = self.mailbox.thread.set(thread::current());
     }
 
     /// Takes the oldest message to this worker.
@@ -73,7 +60,7 @@ impl<S: Scheduler> Me<'_, S> {
         if !self.has_mail() {
             return None;
         }
-        let job = lock(&self.mailbox().jobs).as_mut()?.pop_front();
+        let job = lock(&self.mailbox.jobs).as_mut()?.pop_front();
         if job.is_some() {
             self.pool().sleep.took_mail(self.index());
         }
@@ -83,7 +70,7 @@ impl<S: Scheduler> Me<'_, S> {
     /// Runs the mail that is left, and takes no more. Called before the worker ends.
     pub(crate) fn close_mailbox(self) {
         loop {
-            let mut jobs = lock(&self.mailbox().jobs);
+            let mut jobs = lock(&self.mailbox.jobs);
             match jobs.as_mut().and_then(VecDeque::pop_front) {
                 Some(job) => {
                     drop(jobs);
@@ -118,7 +105,7 @@ impl<S: Scheduler> Me<'_, S> {
     /// not panic.
     pub(crate) fn run_on_top(self, work: impl FnOnce()) {
         let outer = self.timer().switch_to_application();
-        let on_top = &self.mailbox().runs_on_top;
+        let on_top = &self.mailbox.runs_on_top;
         // Relaxed: a thief that claims a task of the work has acquired it, and sees this store.
         let was_on_top = on_top.swap(true, Ordering::Relaxed);
         work();
@@ -132,7 +119,7 @@ impl<S: Scheduler> Shared<S> {
     /// Sends a message to a regular worker. If the worker has ended, returns the panic of the job,
     /// which is dropped.
     pub(crate) fn post(&self, worker: usize, job: Injected<S>) -> Result<(), Panic> {
-        let mailbox = self.worker_threads[worker].mailbox();
+        let mailbox = &self.worker_threads[worker].mailbox;
         match lock(&mailbox.jobs).as_mut() {
             Some(jobs) => jobs.push_back(job),
             None => return Err(Box::new(HAS_ENDED)),
@@ -178,7 +165,7 @@ impl Pool {
     {
         let pool = &*self.shared;
         let f = Arc::new(f);
-        for worker in 0..pool.workers() {
+        for worker in 0..pool.workers {
             let f = Arc::clone(&f);
             let (generation, job) = pool.job(move |token| f(token));
             if let Err(panic) = pool.post(worker, job) {

@@ -41,9 +41,9 @@ pub(crate) fn run<S: Scheduler>(me: Me<'_, S>) {
         me.let_pool_end();
         pool.call_handler(me, pool.handlers.exit.as_ref());
         // It may have left jobs, and no other worker is bound to be there.
-        while pool.has_injected() {
+        while !pool.inbox.is_empty() {
             S::Protocol::answer(me, Point::OutsideWork);
-            if let Some(job) = pool.take_injected() {
+            if let Some(job) = pool.inbox.pop() {
                 me.active(|| job.run(me));
             }
         }

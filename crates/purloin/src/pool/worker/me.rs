@@ -65,13 +65,13 @@ pub(crate) struct Core<S: Scheduler> {
     /// Whether the next spawn is the first of a stolen task.
     pub(crate) is_first_spawn: Cell<bool>,
     /// Whether the worker runs a job within [`Pool::yield_now`].
-    yields: Cell<bool>,
+    pub(crate) yields: Cell<bool>,
     /// The spare parts of the loop that asks its iterator.
     spare_parts: Cell<SpareParts>,
-    walk: RefCell<Box<dyn Walk>>,
-    spin_time: Cell<SpinTime>,
+    walk: RefCell<Walk>,
+    pub(super) spin_time: Cell<SpinTime>,
     /// How long the worker's last successful claim took.
-    claim: Cell<Duration>,
+    pub(crate) claim: Cell<Duration>,
     /// Tiny tasks that this worker has stolen while it was idle.
     tiny_stolen: Cell<TinyTasks>,
     /// Tiny tasks for which this worker has waited in joins.
@@ -86,7 +86,7 @@ pub(crate) struct SpareParts {
 }
 
 impl<S: Scheduler> Core<S> {
-    pub(crate) fn new(walk: Box<dyn Walk>, max_suspended: usize) -> Self {
+    pub(crate) fn new(walk: Walk, max_suspended: usize) -> Self {
         Core {
             frame: Cell::new(null()),
             tickets: Tickets::default(),
@@ -175,7 +175,7 @@ impl<'w, S: Scheduler> Me<'w, S> {
     }
 
     /// Returns the worker's walk through its victims.
-    pub(crate) fn walk(self) -> RefMut<'w, Box<dyn Walk>> {
+    pub(crate) fn walk(self) -> RefMut<'w, Walk> {
         self.core().walk.borrow_mut()
     }
 
@@ -192,24 +192,6 @@ impl<'w, S: Scheduler> Me<'w, S> {
         let row = core.tiny_stolen.get().after(start.elapsed(), limit);
         core.tiny_stolen.set(row);
         row.take_rest();
-    }
-
-    /// Notes how long this worker's last successful claim took.
-    pub(crate) fn note_claim(self, time: Duration) {
-        self.core().claim.set(time);
-    }
-
-    /// Runs `job` within [`Pool::yield_now`].
-    pub(crate) fn while_yielding(self, job: impl FnOnce()) {
-        // A job does not panic.
-        let outer = self.core().yields.replace(true);
-        job();
-        self.core().yields.set(outer);
-    }
-
-    /// Returns whether the worker runs a job within [`Pool::yield_now`].
-    pub(crate) fn yields(self) -> bool {
-        self.core().yields.get()
     }
 
     /// Calls `spawn`, which spawns a part of a loop over an iterator, for the case that a worker looks for work, and adds
@@ -301,16 +283,6 @@ impl<'w, S: Scheduler> Me<'w, S> {
     pub(crate) fn end_future(self) {
         let futures = self.futures.load(Ordering::Relaxed);
         self.futures.store(futures - 1, Ordering::Relaxed);
-    }
-
-    /// Returns how long the worker's next search spins.
-    pub(crate) fn spin_time(self) -> SpinTime {
-        self.core().spin_time.get()
-    }
-
-    /// Sets how long the worker's next search spins.
-    pub(crate) fn set_spin_time(self, time: SpinTime) {
-        self.core().spin_time.set(time);
     }
 }
 

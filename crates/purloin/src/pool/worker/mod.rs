@@ -9,12 +9,10 @@
 //!   stolen task.
 //! - [`current`]: how code on its thread finds it.
 //! - [`mail`]: jobs that only this worker may run, also while it is blocked.
-//! - [`lineage`]: how it enters the [calls](crate::call) from which its code descends.
 //! - [`row`]: short jobs that it runs one after the other.
 
 pub(crate) mod current;
 pub(crate) mod idle;
-pub(crate) mod lineage;
 pub(crate) mod mail;
 pub(crate) mod main_loop;
 pub(crate) mod me;

@@ -8,7 +8,7 @@ use crate::pool::placement::Hashes;
 use crate::pool::{Pool, Shared};
 use crate::runtime::{Frames, Slot, TaskStack};
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::stats::{Counters, Timer, Times};
+use crate::stats::{Counters, Timer};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering, plain};
 
 /// A worker of a pool, as every thread sees it. [`Me`](super::Me) has what only the worker's own thread may
@@ -19,7 +19,7 @@ pub struct Remote<S: Scheduler> {
     pub(crate) tasks: S::TaskPool,
     pub(super) core: Owned<Core<S>>,
     /// The frames of the code that the worker runs.
-    frames: Frames<S>,
+    pub(crate) frames: Frames<S>,
     /// The number of futures, and of calls that other workers wait for, that the worker runs, one on top of
     /// the other.
     pub(super) futures: AtomicUsize,
@@ -27,11 +27,11 @@ pub struct Remote<S: Scheduler> {
     /// the branch that the worker runs. Modulo 2⁶⁴.
     pub(crate) depth: AtomicUsize,
     /// On lines of their own: a worker that waits counts its attempts to steal all the time.
-    pub(super) counters: CachePadded<Counters>,
-    pub(super) timer: Timer,
+    pub(crate) counters: CachePadded<Counters>,
+    pub(crate) timer: Timer,
     /// On a line of its own: each thief that comes by looks at it.
     pub(super) place: CachePadded<Place<S>>,
-    mailbox: Mailbox<S>,
+    pub(super) mailbox: Mailbox<S>,
 }
 
 /// A worker's number and pool, and flags for what it is doing.
@@ -79,7 +79,7 @@ impl<S: Scheduler> Remote<S> {
 
     /// Returns whether work from outside the pool waits for an idle worker.
     pub fn has_outside_work(&self) -> bool {
-        self.pool().has_injected()
+        !self.pool().inbox.is_empty()
     }
 
     /// Returns the number of the newest call of [`Pool::wait`](crate::Pool::wait), if any call is
@@ -135,11 +135,6 @@ impl<S: Scheduler> Remote<S> {
         !self.is_active() && self.place.polling.load(Ordering::Relaxed)
     }
 
-    /// Returns how many workers of the pool are idle, awake or asleep.
-    pub(crate) fn idle_workers(&self) -> usize {
-        self.pool().sleep.idle()
-    }
-
     /// Returns the hashes of the pages with this worker's words and slots.
     pub(crate) fn hashes(&self) -> Hashes {
         let slots = self.tasks.stack().first();
@@ -190,25 +185,19 @@ impl<S: Scheduler> Remote<S> {
         self.index() >= self.pool().workers
     }
 
-    pub(super) fn frames(&self) -> &Frames<S> {
-        &self.frames
-    }
-
     /// Returns whether the pool cannot end because of what this worker runs.
     pub(crate) fn keeps_pool(&self) -> bool {
         self.is_active() && !self.place.may_pool_end.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn mailbox(&self) -> &Mailbox<S> {
-        &self.mailbox
+    /// Returns whether this worker has mail.
+    pub(crate) fn has_mail(&self) -> bool {
+        self.pool().sleep.has_mail(self.index())
     }
 
-    pub(crate) fn counters(&self) -> &Counters {
-        &self.counters
-    }
-
-    /// Returns where the worker's time has gone.
-    pub(crate) fn times(&self) -> Times {
-        self.timer.read()
+    /// Returns whether tasks of this worker may descend from other work than the task for which the
+    /// worker is blocked. Called by a thief that has claimed a task.
+    pub(crate) fn runs_on_top(&self) -> bool {
+        self.mailbox.runs_on_top.load(Ordering::Relaxed)
     }
 }

@@ -37,7 +37,7 @@ impl Row {
     }
 
     pub(crate) fn on<S: Scheduler>(worker: Me<'_, S>) -> Option<Row> {
-        let is_nested = worker.runs_on_top() || worker.yields();
+        let is_nested = worker.runs_on_top() || worker.core().yields.get();
         (!is_nested).then(|| Row {
             start: Instant::now(),
             last: ticks(),

@@ -133,9 +133,7 @@ impl<S: Scheduler> Wait<'_, S> {
     /// Returns whether the worker's processor is idle, because no worker is left to take it.
     pub(crate) fn is_processor_idle(&self) -> bool {
         let pool = self.me.pool();
-        !S::HANDS_OFF
-            || !pool.has_spares()
-            || self.handed_off.is_some() && pool.sleep.lacks_workers()
+        !S::HANDS_OFF || pool.spares == 0 || self.handed_off.is_some() && pool.sleep.lacks_workers()
     }
 
     /// Hands off the processor, if it is not handed off, and the thread index.
@@ -171,7 +169,7 @@ impl<S: Scheduler> Wait<'_, S> {
         };
         S::HANDS_OFF
             && pool.runs_anything
-            && (!pool.has_spares() || is_left_alone())
+            && (pool.spares == 0 || is_left_alone())
             && self.me.may_run_another()
             && !pool.started().iter().any(|worker| worker.runs_future())
     }
@@ -183,7 +181,7 @@ impl<S: Scheduler> Wait<'_, S> {
             return false;
         }
         let me = self.me;
-        if let Some(job) = me.pool().take_injected() {
+        if let Some(job) = me.pool().inbox.pop() {
             self.run(|| me.suspend(|| me.run_on_top(|| job.run(me))));
             return true;
         }
@@ -238,7 +236,7 @@ impl<S: Scheduler> Awaited<S> for Outside<'_> {
             return false;
         }
         let me = wait.me;
-        let Some(job) = me.pool().take_descendant_of(self.call) else {
+        let Some(job) = me.pool().inbox.pop_descendant_of(self.call) else {
             return false;
         };
         wait.run(|| job.run(me));
@@ -317,7 +315,7 @@ impl<S: Scheduler> Shared<S> {
     pub(crate) fn hand_off_processor(&self, worker: Option<usize>) -> Option<HandedOff<'_>> {
         S::HANDS_OFF.then(|| {
             let sleep = &self.sleep;
-            if !sleep.hand_off(worker) && self.has_spares() {
+            if !sleep.hand_off(worker) && self.spares > 0 {
                 self.watch();
             }
             let since = Instant::now();

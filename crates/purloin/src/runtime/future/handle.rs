@@ -170,7 +170,7 @@ impl<S: Scheduler> Task<S> {
         pool.wait_outside(Lineage::NONE, &|| this.is_done());
         // Relaxed: the search is in vain if a worker has just taken the job.
         if injected && !this.job_taken.load(Ordering::Relaxed) {
-            pool.withdraw(task.as_ptr().cast(), 1);
+            pool.inbox.withdraw(task.as_ptr().cast(), 1);
         }
     }
 }

@@ -336,7 +336,7 @@ impl<S: Scheduler> Task<S> {
     pub(super) fn withdraw_job(&self, pool: &Shared<S>) {
         // Relaxed: the search is in vain if a worker has just taken the job.
         if self.is_detached() && !self.job_taken.load(Ordering::Relaxed) {
-            pool.withdraw(std::ptr::from_ref(self).cast(), 1);
+            pool.inbox.withdraw(std::ptr::from_ref(self).cast(), 1);
         }
     }
 

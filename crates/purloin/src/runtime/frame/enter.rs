@@ -1,16 +1,16 @@
-//! How a worker begins and ends frames, and how many suspended tasks may lie below them.
+//! How a worker enters and leaves frames and [calls](crate::call), and how many suspended tasks may lie below them.
 
 use std::ptr::{null, null_mut};
 
 use super::{Frame, Kind};
-use crate::call::Call;
+use crate::call::{Call, Detour, Lineage, NO_GENERATION};
 use crate::cancel::CancelFlag;
 use crate::pool::Me;
-use crate::runtime::finish::{Finish, end_above};
+use crate::runtime::finish::Finish;
 use crate::runtime::slot::Slot;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::{Ordering, thread};
-use crate::unwind::erased;
+use crate::unwind::{Panic, discard, erased};
 
 /// Bytes of thread stack for each suspended task, see
 /// [`Core::suspended`](crate::pool::worker::Core::suspended). A wait takes two hundred bytes, and
@@ -68,6 +68,69 @@ impl<'w, S: Scheduler> Me<'w, S> {
         self.enter(kind, null(), outer.scope(), call, outer.suspended.get())
     }
 
+    /// Returns the generation of jobs that the innermost call belongs to.
+    pub(crate) fn generation(self) -> u64 {
+        // SAFETY: the innermost call lives until this worker leaves it.
+        unsafe { self.call().as_ref() }.map_or(NO_GENERATION, Call::generation)
+    }
+
+    /// Enters the lineage of a task, until the guard is dropped: a task that the worker waits for,
+    /// or the first item after idleness. The guard is dropped before the task is marked done.
+    #[inline(never)]
+    pub(crate) fn enter_lineage(self, lineage: Lineage) -> InLineage<'w, S> {
+        let outer = self.call();
+        let mut detour = None;
+        let call = if lineage.is_none() || std::ptr::eq(lineage.call(), outer) {
+            None
+        } else if outer.is_null() {
+            Some(lineage.call())
+        } else {
+            // SAFETY: the lineage has a call, which waits for the task, and the guard is dropped before the task is marked
+            // done. `InLineage` leaves the detour's call before it drops the detour.
+            let new = unsafe { Detour::new(outer, lineage) };
+            Some(detour.insert(new).call())
+        };
+        InLineage {
+            me: self,
+            // SAFETY: the call waits for the task. `InLineage` leaves it before it drops the detour.
+            call: call.map(|call| unsafe { self.enter_call(call) }),
+            detour,
+        }
+    }
+
+    /// Runs a call, and returns its result, its panic, or the panic of an orphan. `f` catches its panics.
+    pub(crate) fn with_call<R>(
+        self,
+        call: &Call,
+        f: impl FnOnce() -> thread::Result<R>,
+    ) -> thread::Result<R> {
+        // SAFETY: the caller's reference outlives the guard.
+        let in_call = unsafe { self.enter_call(call) };
+        let result = f();
+        drop(in_call);
+        call.end(result)
+    }
+
+    /// Runs a task that does not descend from any call as a call of its own. `task` catches its
+    /// panics.
+    pub(crate) fn run_as_call<R>(
+        self,
+        task: impl FnOnce() -> thread::Result<R>,
+    ) -> thread::Result<R> {
+        self.with_call(&Call::new(null(), NO_GENERATION), task)
+    }
+
+    /// Keeps the panic of a task whose result is never fetched, for the innermost call of this
+    /// worker.
+    pub(crate) fn keep_orphan(self, panic: Panic) {
+        // SAFETY: the pointer is null, or the call lives, because it waits for everything that this
+        // worker runs within it.
+        match unsafe { self.call().as_ref() } {
+            Some(call) => call.keep_orphan(panic),
+            None => discard(panic),
+        }
+    }
+
     /// Returns where the spawns of a frame no longer go to the stack, if this number of tasks was suspended when
     /// its finish began. If too many have come since, the limit is null: the workers that wait for the spawns would suspend
     /// more and more tasks.
@@ -97,7 +160,7 @@ impl<'w, S: Scheduler> Me<'w, S> {
     pub(in crate::runtime) fn end_suspended(self, frame: &Frame<S>) {
         self.suspend(|| {
             frame.limit.set(self.spawn_limit(frame.suspended.get()));
-            end_above(self, frame.base(), frame.spawn_top());
+            end_above(self, frame.base.get(), frame.spawn_top.get());
         });
     }
 
@@ -188,7 +251,7 @@ impl<'w, S: Scheduler> Me<'w, S> {
     ) -> R {
         self.in_task(finish, scope, |frame| {
             let result = f();
-            end_above(self, frame.base(), frame.spawn_top());
+            end_above(self, frame.base.get(), frame.spawn_top.get());
             result
         })
     }
@@ -253,8 +316,54 @@ impl<'w, S: Scheduler> Me<'w, S> {
         slot: *const Slot<S>,
         token_top: *const Slot<S>,
     ) -> bool {
-        slot >= token_top && self.frame().is_some_and(|frame| slot >= frame.base())
+        slot >= token_top && self.frame().is_some_and(|frame| slot >= frame.base.get())
     }
+}
+
+/// Takes back every spawn and future above `base`, and their own spawns, and runs the tasks that no
+/// thief has. `spawn_top` is the stack's `spawn_top` below `base`.
+pub(in crate::runtime) fn end_above<S: Scheduler>(
+    thread: Me<'_, S>,
+    base: *mut Slot<S>,
+    spawn_top: *mut Slot<S>,
+) {
+    end_above_while(thread, base, spawn_top, |_| true);
+    debug_assert!(thread.stack().spawn_top() <= base);
+}
+
+/// Implements [`end_above`], but stops at the newest task for which `ends` returns false.
+#[inline(always)]
+pub(in crate::runtime) fn end_above_while<S: Scheduler>(
+    thread: Me<'_, S>,
+    base: *mut Slot<S>,
+    spawn_top: *mut Slot<S>,
+    ends: impl Fn(&Slot<S>) -> bool,
+) {
+    let tasks = &thread.tasks;
+    let stack = tasks.stack();
+    loop {
+        let top = stack.top();
+        if top <= base {
+            break;
+        }
+        let slot = top.wrapping_sub(1);
+        // SAFETY: `slot` is the top of this thread's own stack, so it was pushed.
+        if !ends(unsafe { &*slot }) {
+            return;
+        }
+        // Before the pop, which opens the slots above it.
+        stack.set_spawn_top(slot);
+        thread.forget_ticket(slot);
+        // SAFETY: `slot` is the top of this thread's own stack, so it was pushed.
+        if tasks.pop(slot, true) || unsafe { S::reclaim_or_wait(thread, slot) } {
+            // SAFETY: the owner has the task, and the task moves itself out of the slot before
+            // anything else is pushed there. It is a spawn or a ticket: a join leaves no task behind.
+            unsafe { (*slot).run(thread) };
+        } else {
+            tasks.release(slot);
+        }
+    }
+    stack.set_spawn_top(spawn_top);
 }
 
 /// A guard for the time during which a worker runs in a frame.
@@ -276,5 +385,39 @@ impl<S: Scheduler> Drop for FrameGuard<'_, S> {
                 || thread::panicking()
         );
         frame.end();
+    }
+}
+
+/// A guard for the time during which a worker runs a task with a certain lineage.
+#[must_use]
+pub(crate) struct InLineage<'w, S: Scheduler> {
+    me: Me<'w, S>,
+    call: Option<FrameGuard<'w, S>>,
+    detour: Option<Detour>,
+}
+
+impl<S: Scheduler> Drop for InLineage<'_, S> {
+    fn drop(&mut self) {
+        drop(self.call.take());
+        if let Some(detour) = self.detour.take() {
+            // It may hold a panic, whose destructor is the program's.
+            self.me.outside_of_frames(|| drop(detour));
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use crate::Pool;
+
+    #[test]
+    fn an_idle_worker_has_no_call() {
+        let pool = Pool::builder().workers(2).build().unwrap();
+        for _ in 0..10 {
+            pool.run(|_| ());
+        }
+        let is_in_none =
+            |worker: &crate::pool::Remote<_>| worker.frames.around(usize::MAX - 1).1.is_null();
+        assert!(pool.shared().worker_threads.iter().all(is_in_none));
     }
 }
