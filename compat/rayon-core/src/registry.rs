@@ -7,7 +7,7 @@ use std::ptr::null;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use purloin::implement::Row;
+use purloin::implement::Batch;
 use purloin::{Pool, Token};
 
 use crate::fifo::Fifos;
@@ -246,19 +246,21 @@ impl Registry {
         found
     }
 
-    /// Takes the place, and runs a job if one waits. If no other task waits on this thread, it runs further
-    /// jobs in a row.
+    /// Takes the place, and runs a job if one waits. If no other task waits on this thread, it runs a
+    /// batch of jobs.
     pub(crate) fn run_place(&self, worker: &Worker, token: &Token<'_>) {
         let list = worker.list();
-        let mut row = Row::begin(token);
-        let (mut next, needs_place) = self.jobs.take_place(list, row.is_some());
+        let mut batch = Batch::begin(token);
+        let (mut next, needs_place) = self.jobs.take_place(list, batch.is_some());
         if needs_place {
             add_place(token.pool());
         }
         worker.place_was_empty.set(next.is_none());
         while let Some(job) = next {
             self.catch(job);
-            let goes_on = row.as_mut().is_some_and(|row| row.goes_on(token));
+            let goes_on = batch
+                .as_mut()
+                .is_some_and(|batch| batch.goes_on(token));
             next = goes_on.then(|| self.jobs.take(list)).flatten();
         }
     }

@@ -6,11 +6,11 @@
 //! other measures strands for profiles and recordings.
 
 pub use crate::cancel::CancelState;
-pub use crate::free::{join_context_or, join_or};
 pub use crate::loops::{in_order, in_pieces};
-pub use crate::pool::Row;
+pub use crate::pool::Batch;
 pub use crate::stats::clock;
 pub use crate::this_thread::pause;
+pub use crate::token_free::{join_context_or, join_or};
 pub use crate::tunables::{Tunable, Value, all as tunables};
 
 use std::sync::Weak;

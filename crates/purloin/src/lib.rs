@@ -143,11 +143,11 @@ compile_error!(
      and reserves more address space than 32 bits have"
 );
 
+mod append_vec;
 mod asynchronous;
 mod call;
 mod cancel;
 mod error;
-mod free;
 mod graph;
 mod handle;
 pub mod implement;
@@ -157,7 +157,6 @@ mod per_worker;
 mod pool;
 mod progress;
 mod promise;
-mod roster;
 mod runtime;
 pub mod scheduler;
 mod scope;
@@ -169,6 +168,7 @@ mod sort;
 mod stats;
 mod sync;
 mod this_thread;
+mod token_free;
 mod tunables;
 mod unwind;
 mod victim;
@@ -177,7 +177,6 @@ mod worker;
 pub use asynchronous::{HandleFuture, RunFuture, SharedHandleFuture};
 pub use cancel::{Cancel, Cancelled};
 pub use error::BuildError;
-pub use free::{finish, for_each, future, join, map_reduce, with_token};
 pub use graph::After;
 pub use handle::{Handle, when_all};
 pub use loops::{
@@ -194,6 +193,7 @@ pub use serial::Serial;
 pub use shared_handle::SharedHandle;
 pub use stats::{Stats, Times};
 pub use this_thread::blocking;
+pub use token_free::{finish, for_each, future, join, map_reduce, with_token};
 pub use victim::{Random, Sampling, Sets, VictimSelection};
 pub use worker::{SendTask, SyncBody, Worker};
 

@@ -156,7 +156,7 @@ tunables! {
     LEFT_ALONE: Time = millis(20);
     /// Time after which a worker stops running queued jobs one after the other and looks for thieves: a
     /// multiple of what it takes to find the next job.
-    ROW_TIME: Time = micros(200);
+    BATCH_TIME: Time = micros(200);
     /// Target duration of a block of a loop, in ticks of the clock. A tick is a nanosecond, or 0.2 to 0.5
     /// nanoseconds where the clock is a time-stamp counter.
     BLOCK_TICKS: Number = 30_000;

@@ -11,20 +11,20 @@
 //! - [`fork`]: what a forked process does without the threads.
 //! - [`handlers`]: functions of the program that a pool calls.
 
-mod build;
 mod builder;
-mod calls;
-mod fork;
+pub(crate) mod cache_placement;
+mod forked_process;
 mod global;
 mod handlers;
 mod inbox;
 #[cfg(all(loom, test))]
 pub(crate) mod models;
-pub(crate) mod placement;
+mod outside;
 mod quiescence;
 mod rescue;
 mod shared;
 pub(crate) mod stack_sizes;
+mod start;
 mod threads;
 pub(crate) mod worker;
 
@@ -41,10 +41,10 @@ pub use quiescence::Quiescence;
 use shared::NEXT_POOL;
 pub use shared::Shared;
 pub use threads::WorkerStart;
+pub use worker::batch::Batch;
 pub(crate) use worker::current::{current_of_default, of_pool};
-pub use worker::idle::Search;
+pub use worker::main_loop::Search;
 pub(crate) use worker::me::SpareParts;
-pub use worker::row::Row;
 pub use worker::{Me, Remote};
 
 use crate::error::BuildError;

@@ -8,17 +8,17 @@ use std::ptr::null;
 use std::sync::{Arc, Weak};
 
 use super::Pool;
-use super::calls;
+use super::cache_placement::Hashes;
 use super::handlers::Handlers;
 use super::inbox::{Inbox, Injected};
-use super::placement::Hashes;
+use super::outside;
 use super::quiescence::Quiescence;
 use super::rescue::Rescue;
 use super::threads::Threads;
 use super::worker::{Core, Me, Remote, current};
+use crate::append_vec::AppendVec;
 use crate::call::{Call, NO_GENERATION};
 use crate::loops::Splitting;
-use crate::roster::Roster;
 use crate::runtime::{self, Slot, TaskStack, Token, max_suspended};
 use crate::scheduler::Scheduler;
 use crate::sleep::Sleep;
@@ -48,7 +48,7 @@ pub struct Shared<S: Scheduler> {
     /// The process that has the threads.
     pub(super) process: u32,
     /// The regular workers, then the spare ones whose threads have been started.
-    pub(crate) worker_threads: Roster<Remote<S>>,
+    pub(crate) worker_threads: AppendVec<Remote<S>>,
     /// Number of regular workers.
     pub(crate) workers: usize,
     /// Maximum number of spare workers.
@@ -109,7 +109,7 @@ impl<S: Scheduler> Shared<S> {
     }
 
     /// Calls `f` once, on a worker. Returns its panic, or that of an orphan.
-    fn run_once(&self, f: calls::CallOnce<'_, S>) -> thread::Result<()> {
+    fn run_once(&self, f: outside::CallOnce<'_, S>) -> thread::Result<()> {
         match self.current() {
             Some(worker) => {
                 let call = Call::new(worker.call(), worker.generation());
@@ -117,7 +117,7 @@ impl<S: Scheduler> Shared<S> {
             }
             None => {
                 self.check_process();
-                calls::run_from_outside(self, f)
+                outside::run_from_outside(self, f)
             }
         }
     }
@@ -151,7 +151,7 @@ impl<S: Scheduler> Shared<S> {
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
     {
         self.check_process();
-        self.inject(calls::detached(f, NO_GENERATION), null(), null());
+        self.inject(outside::detached(f, NO_GENERATION), null(), null());
     }
 
     /// Returns a job that runs `f`, and that [`Pool::wait`] waits for, and its generation.
@@ -164,7 +164,7 @@ impl<S: Scheduler> Shared<S> {
             true => NO_GENERATION,
             false => self.quiescence.spawned(self.current().map(Me::generation)),
         };
-        (generation, calls::detached(f, generation))
+        (generation, outside::detached(f, generation))
     }
 
     /// Records that a job of this generation has ended.

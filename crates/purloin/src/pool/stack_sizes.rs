@@ -17,7 +17,7 @@
 //! The allocator of glibc also reserves 64 MiB of address space for each thread that allocates, but
 //! does without if the limit forbids it.
 
-use super::placement::{MAX_SKIP, MAX_TASKS_SKIP};
+use super::cache_placement::{MAX_SKIP, MAX_TASKS_SKIP};
 use crate::runtime::task_bytes;
 
 /// The sizes of a worker's stacks, in bytes: that of its thread, and its task stack.

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::Shared;
-use super::placement::{MAX_SKIP, run_apart};
+use super::cache_placement::{MAX_SKIP, run_apart};
 use super::worker::{Me, main_loop};
 use crate::runtime::ReturnBarrier;
 use crate::scheduler::Scheduler;

@@ -51,9 +51,10 @@ use crate::cancel::Cancelled;
 use crate::cancel::{CancelFlag, CancelState};
 use crate::handle::Handle;
 use crate::pool::{Injected, Job, Me, Shared};
-use crate::scheduler::Scheduler;
+use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
 use crate::scope::Scope;
 use crate::sleep::Waiter;
+use crate::sync::asymmetric;
 use crate::sync::plain::OnceLock;
 use crate::sync::thread;
 use crate::this_thread::{in_scope, raise};
@@ -438,5 +439,28 @@ where
     unsafe {
         let Spawned { finish, task } = slot.read::<Spawned<S, Box<F>>>();
         (*finish).run::<IS_TICKET, F>(thread, || *task);
+    }
+}
+
+impl<S: Scheduler> Me<'_, S> {
+    /// Owner: pushes the spawn or future in `slot`, which is the top. Closes the slots up to it, and offers it if a
+    /// thief has asked.
+    #[inline(always)]
+    pub(super) fn push_spawn(self, slot: *mut Slot<S>) {
+        self.tasks.push(slot);
+        self.stack().set_spawn_top(slot.wrapping_add(1));
+        // Pairs with the heavy side in `public_tasks::finds_anything`.
+        asymmetric::light();
+        match self.core().is_first_spawn.get() {
+            false => _ = S::Protocol::answer(self, Point::Spawn { is_first: false }),
+            true => self.offer_first_spawn(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn offer_first_spawn(self) {
+        self.core().is_first_spawn.set(false);
+        S::Protocol::answer(self, Point::Spawn { is_first: true });
     }
 }

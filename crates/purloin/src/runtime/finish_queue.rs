@@ -4,7 +4,7 @@
 //! Two kinds of worker take tasks from it, the oldest first: the owner of the finish, once its body
 //! has ended, and idle workers. An idle worker does not know the queue. So the queue **calls** idle
 //! workers by jobs in the pool's inbox, at most one for each worker: a worker that answers a call
-//! takes a task, and calls the next worker if more tasks wait. It then goes on with a [`Row`] of
+//! takes a task, and calls the next worker if more tasks wait. It then goes on with a [`Batch`] of
 //! tasks. A finish that ends withdraws the calls that no worker has answered.
 //!
 //! The queue counts its **pending** tasks, waiting or running. The thread that ends the last task
@@ -14,9 +14,10 @@ use std::collections::VecDeque;
 use std::ptr::null;
 use std::sync::Arc;
 
+use super::token::Token;
 use crate::call::Lineage;
 use crate::pool::worker::wait::{self, Awaited, Wait};
-use crate::pool::{Injected, Job, Me, Row, Shared};
+use crate::pool::{Batch, Injected, Job, Me, Shared};
 use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
 use crate::sleep::{Latch, Slept, Waiter, recheck_interval};
 use crate::sync::{Mutex, lock};
@@ -205,10 +206,11 @@ fn call_worker<S: Scheduler>(pool: &Shared<S>, queue: Arc<Queue<S>>) {
         if has_more {
             call_worker(thread.pool(), Arc::clone(&queue));
         }
-        let row = Row::on(thread);
+        let token = Token::at_top(thread);
+        let batch = Batch::begin(&token);
         queue.run(thread, || task.run(thread));
-        if let Some(mut row) = row {
-            while row.continues_on(thread)
+        if let Some(mut batch) = batch {
+            while batch.goes_on(&token)
                 && let Some(task) = queue.pop()
             {
                 queue.run(thread, || task.run(thread));

@@ -62,7 +62,7 @@ pub(crate) use self::tickets::Tickets;
 use super::finish::{Finish, is_half_full};
 use super::slot::Slot;
 use super::state::State;
-use super::steal;
+use super::stolen;
 use super::token::Token;
 use crate::call::Lineage;
 use crate::cancel::CancelFlag;

@@ -10,8 +10,7 @@ use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
 use std::ptr::null;
 
-use super::in_frame::InFrame;
-use super::slot::{Slot, fits};
+use super::slot::{InFrame, Slot, fits};
 use super::token::Token;
 use crate::cancel::CancelFlag;
 use crate::pool::Me;
@@ -108,7 +107,7 @@ where
     unsafe { second.write_to(&*slot) };
     tasks.push(slot);
     if UNTIMED {
-        // Pairs with the heavy side in `public_tasks::finds_anything`.
+        // Pairs with the heavy side in `steal::finds_anything`.
         asymmetric::light();
     }
     if (SERVE || UNTIMED) && !tasks.is_open(slot) {

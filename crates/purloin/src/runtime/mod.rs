@@ -82,40 +82,39 @@ mod finish;
 mod finish_queue;
 mod frame;
 mod future;
-mod in_frame;
 mod join;
-pub(crate) mod leapfrog;
 #[cfg(loom)]
 #[allow(missing_docs)]
 pub mod models;
-mod public_tasks;
 mod return_barrier;
 mod shared_loop;
 mod slot;
 mod stack;
 // `promise` imports the file, and nothing else of the runtime.
 pub(crate) mod state;
-pub(crate) mod steal;
+mod steal;
+pub(crate) mod stolen;
 mod token;
 
 /// The functions that `slow_paths!` calls.
 pub mod slow {
     pub use super::join::slot_to_push;
-    pub use super::steal::{reclaim_or_wait, split_hint};
+    pub use super::stolen::reclaim_or_wait;
+    pub use super::token::split_hint;
 }
 
 pub(crate) use frame::{Frame, Frames, max_suspended, task_bytes};
 pub(crate) use future::{Kind, Tickets, detached_future};
 
 pub(crate) use finish::{finish, finish_outside};
-pub(crate) use in_frame::InFrame;
 pub(crate) use join::{call, call_in, in_registers};
-#[cfg(loom)]
-pub use public_tasks::ReachesIn;
-pub use public_tasks::{Claim, Offer, PublicTasks, Publish, ReachIn};
 pub use return_barrier::{BarrierHeader, BarrierScheduler, BarrierTasks, ReturnBarrier};
+pub(crate) use slot::InFrame;
 pub use slot::{Header, Slot};
 pub use stack::TaskStack;
 pub use state::{ShortSpin, State, StateWord};
-pub use steal::{Reclaimed, Stolen};
+#[cfg(loom)]
+pub use steal::ReachesIn;
+pub use steal::{Claim, Offer, PublicTasks, Publish, ReachIn};
+pub use stolen::{Reclaimed, Stolen};
 pub use token::Token;

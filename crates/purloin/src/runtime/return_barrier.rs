@@ -118,24 +118,17 @@
 //! Sources: Wool, section 3; Return barrier, section 5; Channel (steal requests); the
 //! asymmetric Dekker pattern after Linux's membarrier(2).
 
-mod owner;
-mod scheduler;
-mod thief;
+mod force;
+mod tasks;
 
-pub use self::scheduler::{BarrierHeader, BarrierScheduler, ReturnBarrier};
+pub use self::tasks::BarrierTasks;
 
-use std::cell::Cell;
-
-use crossbeam_utils::CachePadded;
-
-use super::public_tasks::{Claim, Offer, PublicTasks, Publish, ReachIn};
-use super::slot::{Header, Slot};
+use super::slot::Header;
 use super::stack::TaskStack;
-use super::state::{State, StateWord};
-use super::steal::Reclaimed;
-use crate::scheduler::{Scheduler, TaskPool};
-use crate::sync::{AtomicU32, AtomicUsize, Instant, Ordering, asymmetric, fence, spin_loop};
-use crate::tunables;
+use super::state::StateWord;
+use super::steal::ReachIn;
+use crate::scheduler::Scheduler;
+use crate::sync::{AtomicU32, Ordering};
 
 /// The barrier word while a thief asks for tasks: this bit, and in the lower bits the number
 /// of forced steals so far.
@@ -143,241 +136,116 @@ const REQUESTED: usize = 1 << (usize::BITS - 1);
 /// Together with [`REQUESTED`]: a thief is forcing its way in.
 const FORCED: usize = 1 << (usize::BITS - 2);
 
-/// A worker's tasks, divided by the barrier.
-pub struct BarrierTasks<S: BarrierScheduler> {
-    stack: TaskStack<S>,
-    /// Slots at or above this address are private. `REQUESTED` is above all addresses. The owner
-    /// reads the word at each push and pop; a thief that asks writes it.
-    barrier: CachePadded<AtomicUsize>,
-    /// Slots below are public or stolen. While a request is pending, some slots above may be stolen
-    /// by force. Only the owner uses this field, on its slow paths.
-    published: CachePadded<Cell<*mut Slot<S>>>,
-    /// The time at which the owner last made tasks public. Only the owner touches it.
-    published_at: Cell<Instant>,
-    /// The scheduler with its options.
-    scheduler: S,
+/// Return-barrier stealing, the default scheduler.
+///
+/// Tasks are private to their worker until a thief asks. Then the older ones become public,
+/// and thieves steal them without disturbing their owner. A thief whose victim does not answer
+/// takes its task by force, through Linux's `membarrier`.
+///
+/// Sources: Wool, section 3 (the direct task stack, leapfrogging); Return barrier, section 5;
+/// Channel (requests that the victim polls for).
+#[derive(Clone, Debug)]
+pub struct ReturnBarrier {
+    forced_steals: bool,
 }
 
-// SAFETY: only the owning worker's thread uses `published` and `published_at`: the runtime calls the
-// methods that use them on that thread only. All other fields are atomic or immutable.
-unsafe impl<S: BarrierScheduler> Sync for BarrierTasks<S> {}
-// SAFETY: no field is tied to a thread before the owner starts.
-unsafe impl<S: BarrierScheduler> Send for BarrierTasks<S> {}
-
-impl<S: BarrierScheduler> BarrierTasks<S> {
-    /// Returns the task pool around an empty stack.
-    ///
-    /// # Safety
-    ///
-    /// The caller implements [`Scheduler::task_pool`] and returns the value, so that only the runtime
-    /// calls its methods, and passes slots of this stack.
-    pub unsafe fn new(scheduler: &S, stack: TaskStack<S>) -> Self {
-        BarrierTasks {
-            barrier: CachePadded::new(AtomicUsize::new(stack.first().addr())),
-            published: CachePadded::new(Cell::new(stack.first())),
-            published_at: Cell::new(Instant::now()),
-            stack,
-            scheduler: scheduler.clone(),
-        }
-    }
-
-    /// Returns whether `slot` is at or above the barrier: one load, from a line that only a
-    /// request invalidates, and one compare.
-    #[inline(always)]
-    fn is_private(&self, slot: *mut Slot<S>) -> bool {
-        // Relaxed: the owner sees a request at a later push or pop.
-        slot.addr() >= self.barrier.load(Ordering::Relaxed)
-    }
-}
-
-#[expect(
-    clippy::not_unsafe_ptr_arg_deref,
-    reason = "by the promise to `new`, only the runtime calls the methods, with slots of this stack"
-)]
-// SAFETY: the page above shows for each race that exactly one thread gets each task. The owner alone
-// pushes and pops at the top.
-unsafe impl<S: BarrierScheduler> TaskPool<S> for BarrierTasks<S> {
-    #[inline(always)]
-    fn stack(&self) -> &TaskStack<S> {
-        &self.stack
-    }
-
-    #[inline(always)]
-    fn is_open(&self, slot: *mut Slot<S>) -> bool {
-        self.is_private(slot)
-    }
-
-    #[inline(always)]
-    fn push(&self, slot: *mut Slot<S>) {
-        // Release: a forcing thief that sees the new top sees the contents.
-        self.stack.set_top(slot.wrapping_add(1), Ordering::Release);
-    }
-
-    /// One store, one load, one compare.
-    ///
-    /// If no thief has asked, only the spawn itself has closed its slot: a task stolen by force lies below
-    /// `published` as soon as its request is answered; and if a thief were forcing its way in, the load of
-    /// the barrier, after the store of the top, would see that. The barrier stays for the next spawn.
-    #[inline(always)]
-    fn pop(&self, slot: *mut Slot<S>, is_spawn: bool) -> bool {
-        // The two halves of Dekker's pattern against a forcing thief, which raises the barrier and
-        // then reads the top. Relaxed: the fence orders them.
-        self.stack.set_top(slot, Ordering::Relaxed);
-        asymmetric::light();
-        match is_spawn {
-            true => slot >= self.published.get() && !self.is_requested(),
-            false => self.is_private(slot),
-        }
-    }
-
-    fn reopen(&self, slot: *mut Slot<S>) {
-        self.lower(slot);
-    }
-
-    #[cold]
-    fn reclaim(&self, slot: *mut Slot<S>) -> Reclaimed {
-        if slot >= self.published.get() && !self.is_requested() {
-            // A spawn above it has closed it, and no thief was there: see `pop`.
-            return Reclaimed::Owned;
-        }
-        // SAFETY: the owner has pushed `slot`, so it lies in the stack.
-        let state = unsafe { &*slot }.header().outcome();
-        // Orders the store of the top before the load of the state, against a forcing thief
-        // that marks the state BUSY and then reads the top.
-        if S::HAS_FORCE {
-            fence(Ordering::SeqCst);
-        }
-        loop {
-            let is_owned = match state.settled() {
-                // The slot was never published, and no forcing thief was in time.
-                State::EMPTY => true,
-                // Acquire, so that no access of the task moves above this. A thief that gave the
-                // task back has written nothing else.
-                State::TASK => state
-                    .exchange(State::TASK, State::EMPTY, Ordering::Acquire)
-                    .is_ok(),
-                _ => {
-                    // Tasks that the owner runs meanwhile start above it.
-                    self.push(slot);
-                    return Reclaimed::Stolen;
-                }
-            };
-            if is_owned {
-                self.lower(slot);
-                return Reclaimed::Owned;
-            }
-        }
-    }
-
-    // Not inlined, so that programs call the one copy in this crate.
-    #[cold]
-    #[inline(never)]
-    fn release(&self, slot: *mut Slot<S>) {
-        // The top first: a forcing thief that sees the slot EMPTY again must see that it is
-        // not live. The state's release orders the two.
-        self.stack.set_top(slot, Ordering::Relaxed);
-        // SAFETY: the owner has pushed `slot`, so it lies in the stack.
-        unsafe { &*slot }
-            .header()
-            .outcome()
-            .set(State::EMPTY, Ordering::Release);
-        // Every older task is stolen, because thieves take the oldest first, and every newer task
-        // is gone: this slot is the bottom now. A thread that takes a task pushed from now on
-        // acquires its publication or a top, and with it this value.
-        self.stack.set_bottom(slot);
-        let was_worth_a_steal = match cfg!(loom) {
-            // The models have both cases, and must not depend on the time.
-            true => self.stack.position(slot).is_multiple_of(2),
-            false => self.published_at.get().elapsed() >= tunables::WORTH_A_STEAL.get(),
-        };
-        if was_worth_a_steal {
-            // On the thief's behalf. The next answer lowers the barrier.
-            self.published.set(self.published.get().min(slot));
-            self.request();
-        } else {
-            self.lower(slot);
+impl Default for ReturnBarrier {
+    fn default() -> Self {
+        ReturnBarrier {
+            forced_steals: true,
         }
     }
 }
 
-// SAFETY: the page above shows for each race that exactly one thread gets each task. Thieves take
-// the task at `bottom`, the oldest.
-unsafe impl<S: BarrierScheduler> PublicTasks<S> for BarrierTasks<S> {
-    #[inline]
-    fn publish(&self, what: Publish) -> usize {
-        match what {
-            Publish::OnRequest => self.answer(),
-            Publish::Spawn => self.close_spawn(),
-            Publish::FirstSpawn => {
-                self.request();
-                self.close_spawn()
-            }
-            Publish::All if self.published.get() >= self.stack.top() => 0,
-            Publish::All => {
-                self.request();
-                self.make_public(usize::MAX)
-            }
+impl ReturnBarrier {
+    /// Sets whether thieves may take tasks from a silent victim by force. The default is true.
+    ///
+    /// On a system without `membarrier`, thieves never use force: they wait for the victim's next
+    /// push or pop. If the program had several threads when it made its first pool, they do so for some
+    /// milliseconds from the first time that a victim is silent.
+    pub fn forced_steals(mut self, allowed: bool) -> Self {
+        self.forced_steals = allowed;
+        self
+    }
+}
+
+// SAFETY: the page above shows for each race that exactly one thread gets each task, and every race
+// in it has a loom model. The methods below uphold the other rules of `crate::scheduler`.
+unsafe impl Scheduler for ReturnBarrier {
+    type Header = BarrierHeader;
+    type TaskPool = BarrierTasks<Self>;
+    type Protocol = ReachIn;
+
+    const LEAVES_TINY_TASKS: bool = true;
+
+    crate::slow_paths!();
+
+    fn task_pool(&self, stack: TaskStack<Self>, _workers: usize) -> BarrierTasks<Self> {
+        // SAFETY: the runtime gets the task pool.
+        unsafe { BarrierTasks::new(self, stack) }
+    }
+}
+
+impl BarrierScheduler for ReturnBarrier {
+    const HAS_FORCE: bool = true;
+    const BARRIER_STAYS: bool = true;
+
+    fn allows_force(&self) -> bool {
+        self.forced_steals
+    }
+}
+
+/// A scheduler whose workers share their tasks by a barrier: what [`BarrierTasks`] asks of it.
+///
+/// The paper's two schedulers, in the crate `purloin-schedulers`, have no force, and are compiled
+/// without what only force needs.
+pub trait BarrierScheduler:
+    Scheduler<Header = BarrierHeader, TaskPool = BarrierTasks<Self>> + Clone
+{
+    /// Whether thieves may take tasks by force under any options. If not, the owner's slow paths are
+    /// compiled without the fence and the exchange that order them with a forcing thief.
+    const HAS_FORCE: bool;
+
+    /// Whether tasks stay public after an answer, so that thieves can steal them for free. If not, the
+    /// victim offers one task, and waits until a thief has it.
+    const BARRIER_STAYS: bool;
+
+    /// Returns whether thieves take tasks by force, if [`Self::HAS_FORCE`].
+    fn allows_force(&self) -> bool {
+        Self::HAS_FORCE
+    }
+}
+
+/// The state of a slot.
+pub struct BarrierHeader {
+    state: StateWord,
+    /// Not 0 if the owner was interrupted to offer this task. The owner writes it before it makes
+    /// the task public, only for the count of free steals.
+    has_interrupted: AtomicU32,
+}
+
+impl BarrierHeader {
+    fn set_interrupted(&self, has_interrupted: bool) {
+        // Relaxed: the state publishes it.
+        self.has_interrupted
+            .store(u32::from(has_interrupted), Ordering::Relaxed);
+    }
+}
+
+// SAFETY: two words of four bytes each, and `State::EMPTY` is zero.
+unsafe impl Header for BarrierHeader {
+    fn empty() -> BarrierHeader {
+        BarrierHeader {
+            state: StateWord::empty(),
+            has_interrupted: AtomicU32::new(0),
         }
     }
 
-    fn is_requested(&self) -> bool {
-        self.barrier.load(Ordering::Relaxed) & REQUESTED != 0
+    fn outcome(&self) -> &StateWord {
+        &self.state
     }
 
-    /// The return barrier exists to avoid this interruption. The wait is bounded, because the thief
-    /// may have lost its processor.
-    fn yield_to_thief(&self) {
-        let published = self.published.get();
-        if S::BARRIER_STAYS || published == self.stack.first() {
-            return;
-        }
-        let start = Instant::now();
-        // SAFETY: `published` lies above the first slot and never above the top, so the slot below it
-        // lies in the stack.
-        let state = unsafe { &*published.wrapping_sub(1) }.header().outcome();
-        // Relaxed: the pop finds out which thread has the task.
-        while matches!(state.get(Ordering::Relaxed), State::TASK | State::BUSY)
-            && start.elapsed() < tunables::MAX_YIELD.get()
-        {
-            spin_loop();
-        }
-    }
-
-    fn offers(&self) -> Offer {
-        // Any state but EMPTY counts: a thief may give back a BUSY task, and if a thief has just
-        // stolen the task, `bottom` is about to move on.
-        let oldest = self.stack.oldest().header().outcome();
-        if oldest.get(Ordering::Relaxed) != State::EMPTY {
-            Offer::Public
-        } else if self.allows_force() && asymmetric::available() && self.stack.has_unstolen() {
-            Offer::Private
-        } else {
-            Offer::Nothing
-        }
-    }
-
-    fn request(&self) -> bool {
-        let barrier = self.barrier.load(Ordering::Relaxed);
-        // AcqRel: a forcing thief starts from here and must see the states that the owner's
-        // last lowering released.
-        barrier & REQUESTED == 0
-            && self
-                .barrier
-                .compare_exchange(barrier, REQUESTED, Ordering::AcqRel, Ordering::Relaxed)
-                .is_ok()
-    }
-
-    fn claim(&self, thief: usize, is_silent: bool, may_take: impl Fn() -> bool) -> Claim<S> {
-        match self.claim_public(thief, &may_take) {
-            Claim::Nothing if is_silent && self.allows_force() && self.stack.has_unstolen() => {
-                if !asymmetric::available() {
-                    asymmetric::request();
-                } else if self.is_requested() {
-                    return self.force(thief, may_take);
-                }
-                Claim::Nothing
-            }
-            claim => claim,
-        }
+    fn has_interrupted(&self) -> bool {
+        self.has_interrupted.load(Ordering::Relaxed) != 0
     }
 }

@@ -1,15 +1,15 @@
-//! A slot of the task stack: one task in place, and its state.
+//! A task in place: in a slot of the task stack, or in memory of the thread that waits for it.
 //!
 //! A slot is one cache line: the state, a code pointer, and 48 bytes for a closure and later for
 //! its result. Owner and thieves synchronise on the state alone. Each scheduler's page lists the
 //! transitions, and the thread that makes each of them.
 
-use std::mem::MaybeUninit;
+use std::mem::{ManuallyDrop, MaybeUninit};
 
 use super::state::{State, StateWord};
 use crate::pool::Me;
 use crate::scheduler::Scheduler;
-use crate::sync::UnsafeCell;
+use crate::sync::{UnsafeCell, thread};
 
 /// Runs the task in a slot.
 ///
@@ -188,5 +188,67 @@ unsafe impl Header for StateWord {
 
     fn outcome(&self) -> &StateWord {
         self
+    }
+}
+
+/// A task in memory of the thread that waits for it, usually in its frame: a closure, and the place for its result.
+///
+/// One thread takes the closure and leaves the result; the thread
+/// that waits takes the result. Neither is dropped with this value.
+pub(crate) struct InFrame<F, R> {
+    closure: ManuallyDrop<F>,
+    result: MaybeUninit<thread::Result<R>>,
+}
+
+impl<F, R> InFrame<F, R> {
+    #[inline(always)]
+    pub(crate) fn new(closure: F) -> Self {
+        InFrame {
+            closure: ManuallyDrop::new(closure),
+            result: MaybeUninit::uninit(),
+        }
+    }
+
+    /// Copies the closure, bit by bit.
+    ///
+    /// # Safety
+    ///
+    /// The caller uses only one of the two copies.
+    #[inline(always)]
+    pub(super) unsafe fn copy(&self) -> F {
+        // SAFETY: a reference is valid. The caller guarantees the rest.
+        unsafe { std::ptr::read(&*self.closure) }
+    }
+
+    /// Moves the closure out.
+    ///
+    /// # Safety
+    ///
+    /// `this` points at a task that the caller has taken. The caller calls this once.
+    #[inline(always)]
+    pub(crate) unsafe fn take(this: *mut Self) -> F {
+        // SAFETY: the caller has taken the task, so no other thread touches the closure.
+        unsafe { ManuallyDrop::take(&mut (*this).closure) }
+    }
+
+    /// Stores the result. The waiting thread reads it once it has learned that the task is done.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Self::take`].
+    pub(crate) unsafe fn end(this: *mut Self, result: thread::Result<R>) {
+        // SAFETY: the caller has taken the task, so no other thread touches the place for the result.
+        unsafe { (*this).result.write(result) };
+    }
+
+    /// Moves the result out.
+    ///
+    /// # Safety
+    ///
+    /// `this` points at a task that has [ended](Self::end). The end happens before this call. Only the
+    /// waiting thread calls this, and only once.
+    pub(crate) unsafe fn result(this: *const Self) -> thread::Result<R> {
+        // SAFETY: by this function's contract.
+        unsafe { (*this).result.assume_init_read() }
     }
 }

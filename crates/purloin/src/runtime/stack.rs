@@ -35,7 +35,7 @@ use std::ops::Range;
 use crossbeam_utils::CachePadded;
 
 use super::slot::Slot;
-use crate::pool::placement::{Hashes, MAX_TASKS_SKIP, first_apart};
+use crate::pool::cache_placement::{Hashes, MAX_TASKS_SKIP, first_apart};
 use crate::scheduler::Scheduler;
 use crate::sync::{AtomicPtr, Ordering};
 

@@ -1,176 +1,337 @@
-//! Stealing: a thief that has a task, and its victim.
+//! Thieves that reach into their victim's task pool: what they may take, and how they look for it.
 //!
-//! For the thief that looks for a task, see [`super::public_tasks`]; for a blocked one, [`super::leapfrog`].
+//! This file has, in this order: the trait [`PublicTasks`], the owner's side, and the thief's side.
+//! For a blocked thief, see also [`super::leapfrog`]. [`crate::sleep`] describes how an idle or blocked
+//! worker waits between two attempts.
 
-use std::ptr::null;
-
-use super::frame::end_above;
 use super::slot::{Header, Slot};
-use crate::call::Lineage;
-use crate::pool::{Me, Remote};
+use super::state::StateWord;
+use super::stolen::Stolen;
+use crate::pool::{Me, Remote, Search};
 use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
-use crate::sync::{Ordering, asymmetric};
-use crate::unwind::abort;
+use crate::sleep::{Backoff, Slept, UNTIMED};
+use crate::stats::Count;
+use crate::sync::{Instant, asymmetric};
+use crate::victim::Walk;
 
-/// The outcome of an owner's attempt to [reclaim](TaskPool::reclaim) its newest task.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Reclaimed {
-    /// The owner has the task back, and runs it.
-    Owned,
-    /// A thief has the task, or has finished it.
-    Stolen,
-}
-
-/// A task that a thief has taken and not yet run.
-pub struct Stolen<S: Scheduler> {
-    slot: *const Slot<S>,
-    victim: usize,
-    depth: usize,
-}
-
-impl<S: Scheduler> Stolen<S> {
-    /// Returns the task in `slot` of `victim`.
-    ///
-    /// # Safety
-    ///
-    /// The caller has taken the task, and has marked it stolen in the slot's
-    /// [outcome](Header::outcome).
-    pub unsafe fn new(slot: *const Slot<S>, victim: &Remote<S>) -> Self {
-        Stolen {
-            slot,
-            victim: victim.index(),
-            depth: victim.depth_of(slot),
-        }
-    }
-}
-
-// A thief that has a task.
-
-/// Runs a stolen task on the thread of its thief.
-pub(crate) fn run<S: Scheduler>(thief: Me<'_, S>, stolen: Stolen<S>) {
-    let core = thief.core();
-    let outer = thief.depth.load(Ordering::Relaxed);
-    let base = thief.stack().top();
-    // The first task that the stolen task pushes is one level deeper.
-    let depth = stolen
-        .depth
-        .wrapping_add(1)
-        .wrapping_sub(thief.stack().position(base));
-    thief.depth.store(depth, Ordering::Relaxed);
-    core.is_first_spawn.set(true);
-    S::Protocol::answer(thief, Point::StolenBegin);
-    let victim = &thief.pool().worker_threads[stolen.victim];
-    // SAFETY: the caller of `Stolen::new` has taken the task. It runs once, because this function
-    // consumes `stolen`. Its frame begins here. Its owner keeps the slot until the task is done.
-    unsafe {
-        let (scope, call) = victim.frames.around(stolen.slot.addr());
-        let in_lineage = thief.enter_lineage(Lineage::of(call));
-        thief.in_task(null(), scope, |frame| {
-            (*stolen.slot).run(thief);
-            thief.end_suspended(frame);
-        });
-        drop(in_lineage);
-        if !core.keeps_ticket.take() {
-            end(thief, stolen.slot, stolen.victim);
-        }
-    }
-    thief.depth.store(outer, Ordering::Relaxed);
-}
-
-/// Marks a stolen task done.
+/// The methods by which thieves reach into a [`TaskPool`] and take tasks.
 ///
 /// # Safety
 ///
-/// The thief has stolen the task from this slot of `victim`, and does not use the slot again.
-pub(super) unsafe fn end<S: Scheduler>(thief: Me<'_, S>, slot: *const Slot<S>, victim: usize) {
-    // SAFETY: the owner keeps the slot until the task is done.
-    let outcome = unsafe { &*slot }.header().outcome();
-    S::Protocol::answer(thief, Point::StolenEnd(outcome));
-    if outcome.finish_stolen() {
-        thief.pool().sleep.unpark(victim);
+/// The implementor upholds the [rules](crate::scheduler).
+pub unsafe trait PublicTasks<S: Scheduler<TaskPool = Self>>: TaskPool<S> {
+    /// Owner only: makes tasks public. Returns the number of tasks that became public.
+    fn publish(&self, what: Publish) -> usize;
+
+    /// Owner only: waits until a thief has the task that was just made public, if the protocol stops
+    /// the owner for each steal. Called if a thief is awake.
+    fn yield_to_thief(&self) {}
+
+    /// Owner only: returns whether a thief's request for tasks is unanswered.
+    fn is_requested(&self) -> bool;
+
+    /// Returns, as a hint, how a thief could take the oldest task.
+    fn offers(&self) -> Offer;
+
+    /// Thief: asks the owner to offer tasks at its next push or pop. Returns true if no other
+    /// request was pending.
+    fn request(&self) -> bool;
+
+    /// Thief: takes the oldest public task for worker `thief`, if `may_take` allows it.
+    ///
+    /// The pool calls `may_take` while it holds the task, so the answer stays true as long as the
+    /// task is not done. An owner that has not answered for some time `is_silent`; the thief may
+    /// then take a private task by force.
+    fn claim(&self, thief: usize, is_silent: bool, may_take: impl Fn() -> bool) -> Claim<S>;
+}
+
+/// The tasks that an owner makes public.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Publish {
+    /// The tasks that a pending request asks for, if a request is pending.
+    OnRequest,
+    /// Like `OnRequest`, after the owner has pushed a spawn or a future. First closes the slots below
+    /// [`TaskStack::spawn_top`](super::TaskStack::spawn_top), which has just moved up. The worker does not
+    /// call [`PublicTasks::publish`] for a spawn whose slot is closed already, while no request is pending.
+    Spawn,
+    /// Like `Spawn`, after the first spawn or future of a stolen task.
+    FirstSpawn,
+    /// Every task.
+    All,
+}
+
+/// How a thief could take the oldest task of a pool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Offer {
+    /// The pool has no task.
+    Nothing,
+    /// The oldest task is private. A thief can take it only by force.
+    Private,
+    /// The oldest task is public, or about to be.
+    Public,
+}
+
+/// The outcome of a thief's [claim](PublicTasks::claim).
+pub enum Claim<S: Scheduler> {
+    /// The thief has the task in this slot. It must run the task.
+    Stolen(*const Slot<S>),
+    /// The thief has the task in this slot, without the owner's consent. It must run the task.
+    Forced(*const Slot<S>),
+    /// No task is public.
+    Nothing,
+    /// Another thread was faster, or this thief may not take the task.
+    Lost,
+    /// The bottom was stale, and the thief has given back the task that it found there.
+    Stale,
+}
+
+/// The protocol of thieves that reach in: idle thieves try one victim after the other, blocked ones
+/// leapfrog, and a thief that finds nothing leaves a request.
+pub struct ReachIn;
+
+/// A scheduler whose thieves reach in.
+pub trait ReachesIn: Scheduler<TaskPool: PublicTasks<Self>> {}
+
+impl<S: Scheduler<TaskPool: PublicTasks<S>>> ReachesIn for S {}
+
+// SAFETY: `ReachIn` calls owner-only methods only on the pool of `me`.
+unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
+    const SERVES_ASLEEP: bool = true;
+
+    #[inline(always)]
+    fn answer(me: Me<'_, S>, point: Point<'_, S>) -> usize {
+        let tasks = &me.tasks;
+        match point {
+            Point::Join => publish_and_yield(me, Publish::OnRequest),
+            // The slots up to the spawn are closed already, and no thief asks.
+            Point::Spawn { is_first: false }
+                if !tasks.is_open(me.stack().spawn_top().wrapping_sub(1))
+                    && !tasks.is_requested() => {}
+            Point::Spawn { is_first: false } => publish_and_yield(me, Publish::Spawn),
+            Point::Spawn { is_first: true } => publish_and_yield(me, Publish::FirstSpawn),
+            Point::Loop => {
+                publish_and_yield(me, Publish::OnRequest);
+                if tasks.is_requested() {
+                    return me.pool().sleep.idle().max(1);
+                }
+            }
+            Point::Blocked(_) if !tasks.offers_nothing() => {
+                publish_and_yield(me, Publish::OnRequest);
+            }
+            Point::Sleep if !tasks.offers_nothing() => _ = publish_and_wake(me, Publish::All),
+            // A sleeping worker has asked only the workers that were active when it fell asleep.
+            Point::Active if me.pool().sleep.is_needed_by_others(me.index()) => {
+                tasks.request();
+            }
+            Point::Blocked(_)
+            | Point::Sleep
+            | Point::Active
+            | Point::LeapfrogEnd
+            | Point::OutsideWork
+            | Point::StolenBegin
+            | Point::StolenEnd(_) => (),
+        }
+        0
+    }
+
+    /// Tries victims until one has a task.
+    fn look(search: &mut Search<'_, S>) -> Option<Stolen<S>> {
+        let me = search.me;
+        let mut walk = me.walk();
+        if std::mem::replace(&mut search.is_fresh, false) && walk.samples() > 1 {
+            // The samples are a part of what the steal costs (Wool, section 5.4).
+            let begin = me.timer().now();
+            if let Some(victim) = sample(me, &mut walk)
+                && let Some(stolen) = attempt(begin, me, victim, &mut search.backoff)
+            {
+                return Some(stolen);
+            }
+        }
+        while let Some(victim) = walk.next() {
+            let victim = &me.remote().peers()[victim];
+            if victim.is_polling() {
+                walk.met_thief();
+            } else if victim.is_active()
+                && let Some(stolen) = attempt(me.timer().now(), me, victim, &mut search.backoff)
+            {
+                return Some(stolen);
+            }
+        }
+        let spares = me.pool().started_spares().iter();
+        let mut spares = spares.filter(|spare| spare.is_active() && spare.index() != me.index());
+        spares.find_map(|victim| attempt(me.timer().now(), me, victim, &mut search.backoff))
+    }
+
+    fn sleep(search: &mut Search<'_, S>) -> Slept {
+        let me = search.me;
+        let sleep = &me.pool().sleep;
+        if let Some(time) = search.backoff.nap_time()
+            && sleep.is_only_searcher()
+        {
+            sleep.nap(me.index(), time);
+            return Slept::Woken;
+        }
+        let time = search.sleep_limit();
+        search.sleep(time, || finds_anything(me.active_others()))
+    }
+
+    fn leapfrog(
+        me: Me<'_, S>,
+        holder: &Remote<S>,
+        outcome: &StateWord,
+        backoff: &mut Backoff,
+    ) -> Option<Stolen<S>> {
+        me.count(Count::StealAttempts);
+        let may_take = || !outcome.is_done() && !holder.runs_on_top();
+        let stolen = steal_if(me, holder, backoff.is_silent(), may_take);
+        if stolen.is_none() && holder.tasks.request() {
+            backoff.requested_again();
+        }
+        stolen
+    }
+
+    fn should_stay_awake(_me: Me<'_, S>, holder: &Remote<S>) -> bool {
+        finds_anything(std::iter::once(holder))
+    }
+
+    fn pass_on(victim: &Remote<S>) {
+        let sleep = &victim.pool().sleep;
+        let tasks = &victim.tasks;
+        if sleep.has_sleepers(victim.index()) {
+            tasks.request();
+            if tasks.offers() != Offer::Nothing {
+                sleep.published(victim.index());
+            }
+        }
     }
 }
 
 // The owner.
 
-/// Implements [`Scheduler::split_hint`].
-pub fn split_hint<S: Scheduler>(owner: Me<'_, S>, rest: usize) -> usize {
-    if rest < 2 || !owner.stack().make_room() {
-        S::Protocol::answer(owner, Point::Join);
-        return 0;
-    }
-    match S::Protocol::answer(owner, Point::Loop) {
-        0 => 0,
-        thieves => {
-            let pool = owner.pool();
-            pool.splitting.share(rest, pool.workers, thieves)
-        }
-    }
-}
-
-/// Implements [`Scheduler::reclaim_or_wait`].
-///
-/// # Safety
-///
-/// This is the owner's thread, and it has pushed `slot`.
-pub unsafe fn reclaim_or_wait<S: Scheduler>(owner: Me<'_, S>, slot: *mut Slot<S>) -> bool {
-    let tasks = &owner.tasks;
-    if tasks.stack().spawn_top() > slot.wrapping_add(1) {
-        owner.end_futures_above(slot);
-        if tasks.pop(slot, false) {
-            return true;
-        }
-    }
+/// Makes tasks public, and wakes a sleeping thief for them. Returns true if a task became public while a
+/// thief was awake.
+fn publish_and_wake<S: ReachesIn>(owner: Me<'_, S>, what: Publish) -> bool {
     let begin = owner.timer().now();
-    let reclaimed = tasks.reclaim(slot);
-    owner.timer().crossed(begin);
-    match reclaimed {
-        Reclaimed::Owned => {
-            S::Protocol::answer(owner, Point::Join);
-            true
-        }
-        Reclaimed::Stolen => {
-            // SAFETY: the slot lies in the owner's stack, and stays live until `release`.
-            owner.await_stolen(unsafe { &*slot }.header().outcome(), &|| true);
-            false
-        }
+    let published = owner.tasks.publish(what);
+    owner.timer().served(begin);
+    // A forked process has no workers to wake.
+    if published == 0 || owner.pool().current().is_none() {
+        return false;
+    }
+    owner.count(Count::Publications);
+    let begin = owner.timer().now();
+    let was_awake = owner.pool().sleep.published(owner.index());
+    owner.timer().woke(begin);
+    was_awake
+}
+
+/// Makes tasks public, and then lets an awake thief take one. An owner that has just woken a thief does not
+/// wait, because waking takes much longer than stealing.
+fn publish_and_yield<S: ReachesIn>(owner: Me<'_, S>, what: Publish) {
+    if publish_and_wake(owner, what) {
+        let begin = owner.timer().now();
+        owner.tasks.yield_to_thief();
+        owner.timer().served(begin);
     }
 }
 
-impl<S: Scheduler> Me<'_, S> {
-    /// Owner: pushes the spawn or future in `slot`, which is the top. Closes the slots up to it, and offers it if a
-    /// thief has asked.
-    #[inline(always)]
-    pub(super) fn push_spawn(self, slot: *mut Slot<S>) {
-        self.tasks.push(slot);
-        self.stack().set_spawn_top(slot.wrapping_add(1));
-        // Pairs with the heavy side in `public_tasks::finds_anything`.
-        asymmetric::light();
-        match self.core().is_first_spawn.get() {
-            false => _ = S::Protocol::answer(self, Point::Spawn { is_first: false }),
-            true => self.offer_first_spawn(),
+// The thief.
+
+/// Samples several victims, and returns the one whose oldest task is nearest to the root.
+fn sample<'m, S: ReachesIn>(me: Me<'m, S>, walk: &mut Walk) -> Option<&'m Remote<S>> {
+    let mut best: Option<(usize, &Remote<S>)> = None;
+    for _ in 0..walk.samples() {
+        let Some(victim) = walk.next() else { break };
+        let victim = &me.remote().peers()[victim];
+        if victim.is_polling() {
+            walk.met_thief();
+        }
+        if !victim.is_active() {
+            break;
+        }
+        if victim.tasks.offers() != Offer::Public {
+            break;
+        }
+        let depth = victim.depth_of(victim.stack().bottom());
+        if best.is_none_or(|(least, _)| depth < least) {
+            best = Some((depth, victim));
         }
     }
+    best.map(|(_, victim)| victim)
+}
 
-    #[cold]
-    #[inline(never)]
-    fn offer_first_spawn(self) {
-        self.core().is_first_spawn.set(false);
-        S::Protocol::answer(self, Point::Spawn { is_first: true });
+/// Tries to steal from `victim`, and asks it for tasks if that fails. The attempt has begun at `begin`, in the timer's
+/// ticks.
+fn attempt<S: ReachesIn>(
+    begin: u64,
+    me: Me<'_, S>,
+    victim: &Remote<S>,
+    backoff: &mut Backoff,
+) -> Option<Stolen<S>> {
+    me.count(Count::StealAttempts);
+    let start = S::LEAVES_TINY_TASKS.then(Instant::now);
+    let stolen = steal_if(me, victim, backoff.is_silent(), || true);
+    if stolen.is_some() {
+        if let Some(start) = start {
+            me.core().claim.set(start.elapsed());
+        }
+        me.timer().stolen(begin);
+        me.count(Count::Steals);
+    } else if victim.tasks.request() {
+        backoff.requested_again();
     }
+    stolen
+}
 
-    /// Owner: ends the futures that the first closure of the join in `slot` has left behind. The
-    /// pop of that slot has moved the top below their tickets.
-    #[cold]
-    fn end_futures_above(self, slot: *mut Slot<S>) {
-        let (stack, bottom) = (self.stack(), slot.wrapping_add(1));
-        let spawn_top = self.core().tickets.spawn_top_below(bottom);
-        let Some(spawn_top) = spawn_top else {
-            // A panic would unwind the join's frame, which a thief may still use.
-            abort("the first closure of a join has left a task on the stack that is not a future");
+fn steal_if<S: ReachesIn>(
+    thief: Me<'_, S>,
+    victim: &Remote<S>,
+    is_silent: bool,
+    may_take: impl Fn() -> bool,
+) -> Option<Stolen<S>> {
+    let claim = victim.tasks.claim(thief.index(), is_silent, may_take);
+    let slot = match claim {
+        Claim::Stolen(slot) => {
+            // SAFETY: slots live as long as the pool.
+            if !unsafe { &*slot }.header().has_interrupted() {
+                thief.count(Count::FreeSteals);
+            }
+            slot
+        }
+        Claim::Forced(slot) => {
+            thief.count(Count::ForcedSteals);
+            slot
+        }
+        Claim::Stale => {
+            thief.count(Count::BackOuts);
+            return None;
+        }
+        Claim::Nothing | Claim::Lost => return None,
+    };
+    // SAFETY: the claim has taken the task. By the rules for schedulers, it has marked the task
+    // stolen in the slot.
+    Some(unsafe { Stolen::new(slot, victim) })
+}
+
+/// Looks for tasks once more before a worker falls asleep, and leaves a request with each victim.
+/// If a request was already pending, private tasks count, because a thief may be able to force
+/// them. If not, the victim has answered a moment ago and is not silent.
+///
+/// A victim may be pushing a task right now, after it has checked for requests and before this
+/// request arrives. A timed sleep covers this race; in a build without timed sleeps, a fence on
+/// every processor does.
+fn finds_anything<'m, S: ReachesIn>(victims: impl Iterator<Item = &'m Remote<S>> + Clone) -> bool {
+    // The worker asks every victim, even after it has found a task.
+    let mut found = false;
+    for victim in victims.clone() {
+        let tasks = &victim.tasks;
+        let was_pending = !tasks.request();
+        found |= match tasks.offers() {
+            Offer::Public => true,
+            Offer::Private => was_pending,
+            Offer::Nothing => false,
         };
-        // Release: like the push of those tickets.
-        stack.set_top(stack.spawn_top(), Ordering::Release);
-        end_above(self, bottom, spawn_top);
     }
+    let has_tasks = |victim: &Remote<S>| victim.tasks.offers() != Offer::Nothing;
+    found || UNTIMED && asymmetric::available() && asymmetric::heavy() && { victims }.any(has_tasks)
 }

@@ -15,7 +15,7 @@ use crate::handle::Handle;
 use crate::loops::{self, Internal, IntoIterations, Iterations};
 use crate::pool::{Me, Remote};
 use crate::promise::Place;
-use crate::scheduler::{Scheduler, TaskPool};
+use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
 use crate::scope::{Scope, Spawner};
 use crate::worker::Worker;
 
@@ -265,6 +265,21 @@ impl<S: Scheduler> Spawner for S {
         match finish.pool().current() {
             Some(thread) => call(thread, join).unwrap_or_else(|panic| resume_unwind(panic)),
             None => finish.pool().run(join),
+        }
+    }
+}
+
+/// Implements [`Scheduler::split_hint`].
+pub fn split_hint<S: Scheduler>(owner: Me<'_, S>, rest: usize) -> usize {
+    if rest < 2 || !owner.stack().make_room() {
+        S::Protocol::answer(owner, Point::Join);
+        return 0;
+    }
+    match S::Protocol::answer(owner, Point::Loop) {
+        0 => 0,
+        thieves => {
+            let pool = owner.pool();
+            pool.splitting.share(rest, pool.workers, thieves)
         }
     }
 }

@@ -102,12 +102,10 @@
 
 mod backoff;
 mod handoff;
-mod index_users;
 mod latch;
 #[cfg(all(loom, test))]
 mod models;
 mod parker;
-mod processors;
 mod protocol;
 mod thread_indices;
 

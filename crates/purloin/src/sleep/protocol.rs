@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
-use super::index_users::ThreadIndices;
+use super::handoff::Processors;
 use super::parker::Parker;
-use super::processors::Processors;
-use crate::roster::Roster;
+use super::thread_indices::ThreadIndices;
+use crate::append_vec::AppendVec;
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, fence, lock};
 
 /// The sleepers of a pool, and the workers that might wake them.
@@ -27,7 +27,7 @@ pub struct Sleep {
     last_outside: AtomicUsize,
     /// Not 0 once the pool is being dropped.
     stopping: AtomicUsize,
-    pub(super) parkers: Roster<CachePadded<Parker>>,
+    pub(super) parkers: AppendVec<CachePadded<Parker>>,
     /// Starts the thread of a worker that has none yet.
     start: Start,
     /// Number of workers that wait for a thread index.
@@ -104,7 +104,7 @@ impl Sleep {
             napper: AtomicUsize::new(0),
             last_outside: AtomicUsize::new(0),
             stopping: AtomicUsize::new(0),
-            parkers: Roster::with_capacity(workers + spares),
+            parkers: AppendVec::with_capacity(workers + spares),
             start,
             waiting_for_index: AtomicUsize::new(0),
         };

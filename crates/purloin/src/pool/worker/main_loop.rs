@@ -1,8 +1,13 @@
-//! The main loop of a worker's thread: it finds work, runs it, and ends with its pool.
+//! The main loop of a worker's thread: it looks for outside work and for tasks to steal
+//! ([`ReachIn`](crate::scheduler::ReachIn)), runs them, sleeps when there are none, and ends with its pool.
 
-use super::idle::{self, Work};
-use super::{Me, current};
+use std::time::Duration;
+
+use super::{Me, Remote, current};
+use crate::pool::{Injected, Shared};
+use crate::runtime::Stolen;
 use crate::scheduler::{Point, Protocol, Scheduler};
+use crate::sleep::{Backoff, Slept};
 use crate::stats::Count;
 use crate::sync::{Ordering, fence};
 use crate::unwind::AbortOnUnwind;
@@ -20,10 +25,10 @@ pub(crate) fn run<S: Scheduler>(me: Me<'_, S>) {
     let current = current::enter(me);
     me.open_mailbox();
     if pool.handlers.start.is_some() {
-        idle::interrupt(me, || pool.call_handler(me, pool.handlers.start.as_ref()));
+        interrupt(me, || pool.call_handler(me, pool.handlers.start.as_ref()));
     }
     pool.sleep.release_thread_index(index);
-    let mut work = idle::go_on_finding(me);
+    let mut work = go_on_finding(me);
     loop {
         match work {
             Work::Injected(job) => me.active(|| job.run(me)),
@@ -34,7 +39,7 @@ pub(crate) fn run<S: Scheduler>(me: Me<'_, S>) {
             me.count(Count::SpareTasks);
             pool.sleep.release_thread_index(index);
         }
-        work = idle::find(me);
+        work = find(me);
     }
     if pool.handlers.exit.is_some() {
         // The handler may wait for those of other workers, which end meanwhile.
@@ -54,4 +59,224 @@ pub(crate) fn run<S: Scheduler>(me: Me<'_, S>) {
     // later, when the pool may be gone.
     drop(current);
     guard.disarm();
+}
+
+/// The outcome of an idle worker's search.
+pub(crate) enum Work<S: Scheduler> {
+    /// A job from outside the pool.
+    Injected(Injected<S>),
+    /// Another worker's task.
+    Stolen(Stolen<S>),
+    /// Nothing: the pool is being dropped.
+    Stop,
+}
+
+/// Blocks until there is work.
+pub(crate) fn find<S: Scheduler>(me: Me<'_, S>) -> Work<S> {
+    me.pool().sleep.start_searching();
+    go_on_finding(me)
+}
+
+/// Blocks until there is work, for a worker that already counts as searching.
+pub(crate) fn go_on_finding<S: Scheduler>(me: Me<'_, S>) -> Work<S> {
+    let pool = me.pool();
+    let mut search = Search::begin(me);
+    loop {
+        if pool.sleep.enter_reserve(me.index()) || pool.sleep.yield_thread_index(me.index()) {
+            pass_on_all(pool);
+            me.set_polling(false);
+            pool.sleep.wait_for_processor(me.index());
+            search = Search::begin(me);
+        }
+        if let Some(work) = search.look() {
+            pool.sleep.stop_searching();
+            if let Work::Injected(_) | Work::Stolen(_) = work {
+                pass_on_all(pool);
+            }
+            return work;
+        }
+        if !search.backoff.pause() {
+            let slept = S::Protocol::sleep(&mut search);
+            search.restart(slept);
+        }
+    }
+}
+
+/// Looks once for a task of any worker, for a blocked worker that runs anything.
+pub(crate) fn look_once<S: Scheduler>(me: Me<'_, S>, backoff: &mut Backoff) -> Option<Stolen<S>> {
+    let mut search = Search {
+        me,
+        backoff: std::mem::replace(backoff, Backoff::new(me.core().spin_time.get())),
+        is_fresh: false,
+    };
+    me.walk().start();
+    let stolen = S::Protocol::look(&mut search);
+    *backoff = search.backoff;
+    stolen
+}
+
+/// Runs `f`, which may block, in the middle of a search. The worker does not count as searching
+/// while `f` runs.
+pub(crate) fn interrupt<S: Scheduler>(me: Me<'_, S>, f: impl FnOnce()) {
+    me.pool().sleep.stop_searching();
+    pass_on_all(me.pool());
+    f();
+    me.pool().sleep.start_searching();
+}
+
+/// An idle worker's search for work, from one task to the next.
+pub struct Search<'m, S: Scheduler> {
+    /// The worker that searches.
+    pub me: Me<'m, S>,
+    /// Grows while the worker finds nothing.
+    pub backoff: Backoff,
+    /// Whether the worker has looked at no victim yet.
+    pub is_fresh: bool,
+}
+
+impl<'m, S: Scheduler> Search<'m, S> {
+    fn begin(me: Me<'m, S>) -> Self {
+        me.set_polling(true);
+        me.walk().start();
+        Search {
+            me,
+            backoff: Backoff::new(me.core().spin_time.get()),
+            is_fresh: true,
+        }
+    }
+
+    /// Returns how long to sleep at most, or `None` to sleep until something wakes the worker. The
+    /// limit doubles from sleep to sleep while any other worker is active.
+    pub fn sleep_limit(&mut self) -> Option<Duration> {
+        let is_any_active = self.me.active_others().next().is_some();
+        self.backoff.sleep_limit(is_any_active)
+    }
+
+    /// Sleeps, unless the last look finds something.
+    pub fn sleep(&self, time: Option<Duration>, last_look: impl FnOnce() -> bool) -> Slept {
+        let pool = self.me.pool();
+        self.me.count(Count::Sleeps);
+        self.me.set_polling(false);
+        pool.sleep.sleep_idle(self.me.index(), time, || {
+            last_look() || self.me.has_mail() || !pool.inbox.is_empty() || pool.is_over()
+        })
+    }
+
+    /// Goes on after a sleep or a nap.
+    fn restart(&mut self, slept: Slept) {
+        self.me.set_polling(true);
+        self.me.walk().start();
+        let spin_time = self.backoff.restart(slept);
+        self.me.core().spin_time.set(spin_time);
+    }
+
+    /// Looks once for work from outside and for a task to steal.
+    fn look(&mut self) -> Option<Work<S>> {
+        let (me, pool) = (self.me, self.me.pool());
+        // Before the look at the inbox: every job that was there when the pool was dropped runs.
+        let is_stopping = pool.sleep.is_stopping();
+        if me.has_mail() || !pool.inbox.is_empty() {
+            S::Protocol::answer(me, Point::OutsideWork);
+            // Active before the job leaves the inbox: no worker ends between the two.
+            me.set_active(true);
+            if let Some(job) = me.take_mail() {
+                return Some(Work::Injected(job));
+            }
+            if let Some(job) = pool.inbox.pop() {
+                pool.sleep.began_outside_work(me.index());
+                return Some(Work::Injected(job));
+            }
+            me.set_active(false);
+        }
+        // The mail last: a job that has ended may have sent some.
+        if is_stopping && pool.is_over() && !me.has_mail() {
+            return Some(Work::Stop);
+        }
+        S::Protocol::look(self).map(Work::Stolen)
+    }
+}
+
+/// Wakes sleepers in place of a worker that stops searching, because other workers left their tasks
+/// for it to find.
+///
+/// The task that it has taken may have been the answer to the sleepers' requests. Other tasks may
+/// have become public, or may have been pushed, while the searching worker was expected to find
+/// them.
+fn pass_on_all<S: Scheduler>(pool: &Shared<S>) {
+    pass_on(pool, pool.started().iter());
+}
+
+/// Wakes a sleeper for the tasks of these workers, or for work from outside.
+pub(crate) fn pass_on<'m, S: Scheduler>(
+    pool: &Shared<S>,
+    workers: impl Iterator<Item = &'m Remote<S>>,
+) {
+    for worker in workers.filter(|worker| worker.is_active()) {
+        S::Protocol::pass_on(worker);
+    }
+    if !pool.inbox.is_empty() {
+        pool.call_idle_worker();
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::{Duration, Instant};
+
+    use crate::{Pool, Sets, Token};
+
+    fn sleep_until(is_true: impl Fn() -> bool) {
+        let start = Instant::now();
+        while !is_true() {
+            assert!(start.elapsed() < Duration::from_secs(20));
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn is_any_polling(w: &Token<'_>) -> bool {
+        w.thread().peers().iter().any(|peer| peer.is_polling())
+    }
+
+    /// Victim sets grow until they have enough thieves that poll.
+    #[test]
+    fn a_sleeping_worker_is_no_thief_that_polls() {
+        let pool = Pool::builder().workers(5).build().unwrap();
+        pool.run(|w| sleep_until(|| !is_any_polling(&w)));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "a search takes as long there as a sleep")]
+    fn a_victim_set_of_sleeping_workers_grows_until_it_has_an_active_one() {
+        static IS_RUNNING: AtomicBool = AtomicBool::new(false);
+        static IS_OVER: AtomicBool = AtomicBool::new(false);
+        let sets = Sets::default().least(2).multiplicity(1);
+        let pool = Pool::builder().workers(9).victims(sets).build().unwrap();
+        pool.run(|w| {
+            w.pool().spawn(|_| {
+                IS_RUNNING.store(true, Ordering::Relaxed);
+                sleep_until(|| IS_OVER.load(Ordering::Relaxed));
+            });
+            sleep_until(|| IS_RUNNING.load(Ordering::Relaxed) && !is_any_polling(&w));
+            let me = w.thread();
+            let finds_victim = || {
+                let mut walk = me.walk();
+                walk.start();
+                while let Some(victim) = walk.next() {
+                    let victim = &me.peers()[victim];
+                    if victim.is_active() {
+                        return true;
+                    }
+                    if victim.is_polling() {
+                        walk.met_thief();
+                    }
+                }
+                false
+            };
+            // Each search starts its set at another place. A sleeping worker may look around for a moment, or for longer
+            // if the system stops it just then.
+            sleep_until(|| (0..100).filter(|_| finds_victim()).count() > 90);
+            IS_OVER.store(true, Ordering::Relaxed);
+        });
+    }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::Remote;
 use crate::pool::{Pool, Shared};
 use crate::promise::Blocks;
-use crate::runtime::{Frame, Stolen, Tickets, steal};
+use crate::runtime::{Frame, Stolen, Tickets, stolen};
 use crate::scheduler::{Point, Protocol, Scheduler};
 use crate::sleep::{SpinTime, TinyTasks};
 use crate::stats::{Activity, Count, Timer};
@@ -183,10 +183,10 @@ impl<'w, S: Scheduler> Me<'w, S> {
     /// not worth the steal.
     pub(crate) fn run_stolen_when_idle(self, stolen: Stolen<S>) {
         if !S::LEAVES_TINY_TASKS {
-            return self.active(|| steal::run(self, stolen));
+            return self.active(|| stolen::run(self, stolen));
         }
         let start = Instant::now();
-        self.active(|| steal::run(self, stolen));
+        self.active(|| stolen::run(self, stolen));
         let core = self.core();
         let limit = TinyTasks::stolen_limit(core.claim.get());
         let row = core.tiny_stolen.get().after(start.elapsed(), limit);

@@ -3,21 +3,19 @@
 //! - [`remote`]: what every thread sees of it: its tasks and its place among the pool's workers. What a thief may
 //!   take is in [`PublicTasks`](crate::scheduler::PublicTasks).
 //! - [`me`]: what only its own thread uses and does.
-//! - [`main_loop`]: what its thread does from start to end.
-//! - [`idle`]: how it looks for work, and sleeps when there is none.
+//! - [`main_loop`]: what its thread does from start to end, and how it looks for work, and sleeps when there is none.
 //! - [`wait`](mod@wait): how it waits in the middle of a task. `runtime/leapfrog.rs` has the wait for a
 //!   stolen task.
 //! - [`current`]: how code on its thread finds it.
 //! - [`mail`]: jobs that only this worker may run, also while it is blocked.
-//! - [`row`]: short jobs that it runs one after the other.
+//! - [`batch`]: short jobs that it runs one after the other.
 
+pub(crate) mod batch;
 pub(crate) mod current;
-pub(crate) mod idle;
 pub(crate) mod mail;
 pub(crate) mod main_loop;
 pub(crate) mod me;
 pub(crate) mod remote;
-pub(crate) mod row;
 pub(crate) mod wait;
 
 pub(crate) use me::Core;

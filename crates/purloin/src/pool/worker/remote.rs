@@ -4,7 +4,7 @@ use crossbeam_utils::CachePadded;
 
 use super::mail::Mailbox;
 use super::me::{Core, Owned};
-use crate::pool::placement::Hashes;
+use crate::pool::cache_placement::Hashes;
 use crate::pool::{Pool, Shared};
 use crate::runtime::{Frames, Slot, TaskStack};
 use crate::scheduler::{Scheduler, TaskPool};

@@ -22,10 +22,10 @@
 use std::cell::RefCell;
 use std::time::Duration;
 
-use super::{Me, Remote, idle};
+use super::{Me, Remote, main_loop};
 use crate::call::Call;
 use crate::pool::Shared;
-use crate::runtime::steal;
+use crate::runtime::stolen;
 use crate::scheduler::{Point, Protocol, Scheduler};
 use crate::sleep::{Backoff, Sleep, Slept, SpinTime};
 use crate::stats::{Activity, Count};
@@ -185,10 +185,10 @@ impl<S: Scheduler> Wait<'_, S> {
             self.run(|| me.suspend(|| me.run_on_top(|| job.run(me))));
             return true;
         }
-        let Some(stolen) = idle::look_once(me, &mut self.backoff) else {
+        let Some(stolen) = main_loop::look_once(me, &mut self.backoff) else {
             return false;
         };
-        self.run(|| me.suspend(|| me.run_on_top(|| steal::run(me, stolen))));
+        self.run(|| me.suspend(|| me.run_on_top(|| stolen::run(me, stolen))));
         true
     }
 
@@ -333,7 +333,7 @@ impl<S: Scheduler> Shared<S> {
     pub(crate) fn look_for_others(&self, is_ours: impl Fn(&Remote<S>) -> bool) {
         if S::HANDS_OFF {
             let others = self.started().iter().filter(|worker| !is_ours(worker));
-            super::idle::pass_on(self, others);
+            super::main_loop::pass_on(self, others);
         }
     }
 }

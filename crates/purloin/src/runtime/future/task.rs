@@ -308,7 +308,7 @@ impl<S: Scheduler> Task<S> {
                 Self::leave_in_scope(task, 1, thread);
                 match slot.is_null() {
                     true => Finish::release(finish),
-                    false => steal::end(thread, slot, owner),
+                    false => stolen::end(thread, slot, owner),
                 }
             }
         }

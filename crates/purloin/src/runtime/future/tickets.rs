@@ -1,6 +1,8 @@
 //! The tickets on a worker's stack, and the wake-ups after a closure.
 
 use super::*;
+use crate::runtime::frame::end_above;
+use crate::unwind::abort;
 
 impl<S: Scheduler> Me<'_, S> {
     /// Claimant: wakes the threads that wait for the closure it has run.
@@ -146,5 +148,22 @@ impl<S: Scheduler> Tickets<S> {
             let first = tickets.partition_point(|ticket| ticket.slot < base);
             tickets.get(first).map(|ticket| ticket.spawn_top)
         })
+    }
+}
+
+impl<S: Scheduler> Me<'_, S> {
+    /// Owner: ends the futures that the first closure of the join in `slot` has left behind. The
+    /// pop of that slot has moved the top below their tickets.
+    #[cold]
+    pub(in crate::runtime) fn end_futures_above(self, slot: *mut Slot<S>) {
+        let (stack, bottom) = (self.stack(), slot.wrapping_add(1));
+        let spawn_top = self.core().tickets.spawn_top_below(bottom);
+        let Some(spawn_top) = spawn_top else {
+            // A panic would unwind the join's frame, which a thief may still use.
+            abort("the first closure of a join has left a task on the stack that is not a future");
+        };
+        // Release: like the push of those tickets.
+        stack.set_top(stack.spawn_top(), Ordering::Release);
+        end_above(self, bottom, spawn_top);
     }
 }

@@ -13,13 +13,13 @@ use std::sync::atomic::AtomicUsize;
 use loom::sync::Arc;
 use loom::thread;
 
-use super::public_tasks::{Claim, Offer, PublicTasks, Publish, ReachesIn};
 use super::slot::{Header, Slot};
 use super::stack::TaskStack;
 use super::state::{State, StateWord};
-use super::steal::Reclaimed;
+use super::steal::{Claim, Offer, PublicTasks, Publish, ReachesIn};
+use super::stolen::Reclaimed;
 use crate::pool::Me;
-use crate::pool::placement::Hashes;
+use crate::pool::cache_placement::Hashes;
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::{Ordering, yield_now};
 

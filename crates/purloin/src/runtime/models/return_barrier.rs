@@ -8,8 +8,8 @@ use loom::thread;
 
 use super::Model;
 use crate::runtime::models;
-use crate::runtime::public_tasks::Claim;
 use crate::runtime::return_barrier::ReturnBarrier;
+use crate::runtime::steal::Claim;
 use crate::scheduler::{PublicTasks, Publish, TaskPool};
 
 fn check(model: impl Fn(Arc<Model<ReturnBarrier>>) + Sync + Send + 'static) {

@@ -4,15 +4,15 @@ use std::io;
 use std::sync::{Arc, Weak};
 
 use super::builder::Builder;
-use super::fork;
+use super::forked_process;
 use super::inbox::Inbox;
 use super::rescue::Rescue;
 use super::shared::WorkerParts;
 use super::stack_sizes::Stacks;
 use super::threads::{self, Threads, WorkerStart};
 use super::{Pool, Quiescence, Shared};
+use crate::append_vec::AppendVec;
 use crate::error::BuildError;
-use crate::roster::Roster;
 use crate::scheduler::Scheduler;
 use crate::sleep::Sleep;
 use crate::sync::asymmetric;
@@ -44,7 +44,7 @@ impl<S: Scheduler> Builder<S> {
                     shared.is_none_or(|shared| Threads::start_spare(shared, worker))
                 })
             }),
-            worker_threads: Roster::with_capacity(workers + spares),
+            worker_threads: AppendVec::with_capacity(workers + spares),
             spares,
             parts: WorkerParts {
                 scheduler: Arc::clone(&self.scheduler),
@@ -74,7 +74,7 @@ impl<S: Scheduler> Builder<S> {
             splitting: self.splitting,
             borrowed: OnceLock::new(),
         });
-        fork::prepare_for_forks();
+        forked_process::prepare_for_forks();
         asymmetric::prepare();
         for worker in 0..workers {
             let failed = |source| BuildError::TaskStack {

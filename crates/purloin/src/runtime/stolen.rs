@@ -1,4 +1,8 @@
-//! Leapfrogging: a worker that joins a stolen task runs tasks that its thief has pushed.
+//! A stolen task: its thief runs it, and its owner waits for it.
+//!
+//! For the thief that looks for a task, see [`super::steal`].
+//!
+//! # Leapfrogging
 //!
 //! A blocked worker leapfrogs: it takes tasks from the thief only. When a worker starts a stolen
 //! task, everything on its own stack is stolen: it was idle, or it is blocked on its top task and
@@ -10,23 +14,135 @@
 //! task, the claimant sees that end.
 //!
 //! In a join, all older tasks of the waiting worker are stolen, too. But a worker that waits for a
-//! [`future`](super::future) may have tasks of its own that no thief has taken. In that case it does not
+//! [`future`](mod@super::future) may have tasks of its own that no thief has taken. In that case it does not
 //! leapfrog: it leaves its tasks to idle workers, and sleeps. A worker that runs the closure of a future
 //! may also have tasks that no thief has taken. In that case no worker leapfrogs with it.
 //!
 //! Source: Wool, section 3 (leapfrogging, after Wagner and Calder).
 
 use std::cell::Cell;
+use std::ptr::null;
 
+use super::slot::{Header, Slot};
 use super::state::StateWord;
-use super::steal;
+use crate::call::Lineage;
 use crate::pool::worker::wait::{self, Awaited, Wait};
 use crate::pool::{Me, Remote};
-use crate::scheduler::{Point, Protocol, Scheduler};
+use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
 use crate::sleep::{Slept, recheck_interval};
 use crate::stats::{Activity, Count};
 use crate::sync::{Instant, Ordering};
 use crate::tunables;
+
+/// The outcome of an owner's attempt to [reclaim](TaskPool::reclaim) its newest task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reclaimed {
+    /// The owner has the task back, and runs it.
+    Owned,
+    /// A thief has the task, or has finished it.
+    Stolen,
+}
+
+/// A task that a thief has taken and not yet run.
+pub struct Stolen<S: Scheduler> {
+    slot: *const Slot<S>,
+    victim: usize,
+    depth: usize,
+}
+
+impl<S: Scheduler> Stolen<S> {
+    /// Returns the task in `slot` of `victim`.
+    ///
+    /// # Safety
+    ///
+    /// The caller has taken the task, and has marked it stolen in the slot's
+    /// [outcome](Header::outcome).
+    pub unsafe fn new(slot: *const Slot<S>, victim: &Remote<S>) -> Self {
+        Stolen {
+            slot,
+            victim: victim.index(),
+            depth: victim.depth_of(slot),
+        }
+    }
+}
+
+// A thief that has a task.
+
+/// Runs a stolen task on the thread of its thief.
+pub(crate) fn run<S: Scheduler>(thief: Me<'_, S>, stolen: Stolen<S>) {
+    let core = thief.core();
+    let outer = thief.depth.load(Ordering::Relaxed);
+    let base = thief.stack().top();
+    // The first task that the stolen task pushes is one level deeper.
+    let depth = stolen
+        .depth
+        .wrapping_add(1)
+        .wrapping_sub(thief.stack().position(base));
+    thief.depth.store(depth, Ordering::Relaxed);
+    core.is_first_spawn.set(true);
+    S::Protocol::answer(thief, Point::StolenBegin);
+    let victim = &thief.pool().worker_threads[stolen.victim];
+    // SAFETY: the caller of `Stolen::new` has taken the task. It runs once, because this function
+    // consumes `stolen`. Its frame begins here. Its owner keeps the slot until the task is done.
+    unsafe {
+        let (scope, call) = victim.frames.around(stolen.slot.addr());
+        let in_lineage = thief.enter_lineage(Lineage::of(call));
+        thief.in_task(null(), scope, |frame| {
+            (*stolen.slot).run(thief);
+            thief.end_suspended(frame);
+        });
+        drop(in_lineage);
+        if !core.keeps_ticket.take() {
+            end(thief, stolen.slot, stolen.victim);
+        }
+    }
+    thief.depth.store(outer, Ordering::Relaxed);
+}
+
+/// Marks a stolen task done.
+///
+/// # Safety
+///
+/// The thief has stolen the task from this slot of `victim`, and does not use the slot again.
+pub(super) unsafe fn end<S: Scheduler>(thief: Me<'_, S>, slot: *const Slot<S>, victim: usize) {
+    // SAFETY: the owner keeps the slot until the task is done.
+    let outcome = unsafe { &*slot }.header().outcome();
+    S::Protocol::answer(thief, Point::StolenEnd(outcome));
+    if outcome.finish_stolen() {
+        thief.pool().sleep.unpark(victim);
+    }
+}
+
+// The owner.
+
+/// Implements [`Scheduler::reclaim_or_wait`].
+///
+/// # Safety
+///
+/// This is the owner's thread, and it has pushed `slot`.
+pub unsafe fn reclaim_or_wait<S: Scheduler>(owner: Me<'_, S>, slot: *mut Slot<S>) -> bool {
+    let tasks = &owner.tasks;
+    if tasks.stack().spawn_top() > slot.wrapping_add(1) {
+        owner.end_futures_above(slot);
+        if tasks.pop(slot, false) {
+            return true;
+        }
+    }
+    let begin = owner.timer().now();
+    let reclaimed = tasks.reclaim(slot);
+    owner.timer().crossed(begin);
+    match reclaimed {
+        Reclaimed::Owned => {
+            S::Protocol::answer(owner, Point::Join);
+            true
+        }
+        Reclaimed::Stolen => {
+            // SAFETY: the slot lies in the owner's stack, and stays live until `release`.
+            owner.await_stolen(unsafe { &*slot }.header().outcome(), &|| true);
+            false
+        }
+    }
+}
 
 impl<S: Scheduler> Me<'_, S> {
     /// Blocks until the stolen task with this outcome is done. Meanwhile this worker leapfrogs, if
@@ -120,7 +236,7 @@ impl<S: Scheduler> Awaited<S> for StolenTask<'_, S> {
         wait.run(|| {
             S::Protocol::pass_on(self.holder);
             self.is_woken_for_tasks.set(false);
-            steal::run(me, stolen);
+            run(me, stolen);
         });
         true
     }

@@ -1,50 +1,15 @@
-//! The thieves' side of the barrier: a claim of a public task, and force.
+//! Force: a thief takes a private task of an owner that does not answer.
 
-use super::*;
+use super::tasks::BarrierTasks;
+use super::{BarrierScheduler, FORCED, REQUESTED};
+use crate::runtime::slot::Header;
+use crate::runtime::state::State;
+use crate::runtime::steal::Claim;
+use crate::sync::{Ordering, asymmetric, fence};
 
 impl<S: BarrierScheduler> BarrierTasks<S> {
     pub(super) fn allows_force(&self) -> bool {
         S::HAS_FORCE && self.scheduler.allows_force()
-    }
-
-    /// Takes the oldest task if it is public and `may_take` allows it.
-    pub(super) fn claim_public(&self, thief: usize, may_take: &impl Fn() -> bool) -> Claim<S> {
-        let bottom = self.stack.bottom();
-        // SAFETY: `bottom` always points into the slots.
-        let state = unsafe { &*bottom }.header().outcome();
-        // Relaxed: the exchange acquires.
-        if state.get(Ordering::Relaxed) != State::TASK {
-            return Claim::Nothing;
-        }
-        // Acquire: the contents, and every move of `bottom` before publication.
-        if state
-            .exchange(State::TASK, State::BUSY, Ordering::Acquire)
-            .is_err()
-        {
-            return Claim::Lost;
-        }
-        // If `bottom` was stale, this is a task, but not the oldest. The owner set `bottom`
-        // before the publication that this thief has just acquired, and while this thief holds
-        // the slot `bottom` cannot move from it.
-        let is_oldest = self.stack.bottom() == bottom;
-        if !is_oldest || !may_take() {
-            state.set(State::TASK, Ordering::Release);
-            return if is_oldest { Claim::Lost } else { Claim::Stale };
-        }
-        self.commit(bottom, thief);
-        Claim::Stolen(bottom)
-    }
-
-    /// Marks the slot at `bottom`, which the thief holds BUSY, as stolen.
-    pub(super) fn commit(&self, bottom: *mut Slot<S>, thief: usize) {
-        // Both relaxed: they carry no data. DONE orders the owner's later store to `bottom` after
-        // this one, and another thief acquires the next task from that slot's own state.
-        // SAFETY: `bottom` always points into the slots.
-        unsafe { &*bottom }
-            .header()
-            .outcome()
-            .set(State::stolen(thief), Ordering::Relaxed);
-        self.stack.set_bottom(bottom.wrapping_add(1));
     }
 
     /// Takes the oldest task without the owner's help. Called only where [`asymmetric::available`]

@@ -14,7 +14,7 @@ use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
 /// One element for each worker that exists: the regular workers, then the spare workers whose threads
 /// have been started.
-pub(crate) struct Roster<T> {
+pub(crate) struct AppendVec<T> {
     first: *mut T,
     capacity: usize,
     /// Number of elements that exist. Written under `growing`.
@@ -22,18 +22,18 @@ pub(crate) struct Roster<T> {
     growing: Mutex<()>,
 }
 
-// SAFETY: a `Roster` owns its elements as a `Vec` would.
-unsafe impl<T: Send> Send for Roster<T> {}
+// SAFETY: a `AppendVec` owns its elements as a `Vec` would.
+unsafe impl<T: Send> Send for AppendVec<T> {}
 // SAFETY: other threads get shared references to elements. An element is written to its place before
 // `len` counts it, under the lock, and no reference to that place exists before. Any thread may write
 // it, so `T` is `Send`.
-unsafe impl<T: Send + Sync> Sync for Roster<T> {}
+unsafe impl<T: Send + Sync> Sync for AppendVec<T> {}
 
-impl<T> Roster<T> {
+impl<T> AppendVec<T> {
     /// Returns room for this many workers.
     pub(crate) fn with_capacity(capacity: usize) -> Self {
         let mut elements = ManuallyDrop::new(Vec::with_capacity(capacity));
-        Roster {
+        AppendVec {
             first: elements.as_mut_ptr(),
             capacity: elements.capacity(),
             len: AtomicUsize::new(0),
@@ -71,7 +71,7 @@ impl<T> Roster<T> {
     }
 }
 
-impl<T> Deref for Roster<T> {
+impl<T> Deref for AppendVec<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
@@ -83,7 +83,7 @@ impl<T> Deref for Roster<T> {
     }
 }
 
-impl<T> Drop for Roster<T> {
+impl<T> Drop for AppendVec<T> {
     fn drop(&mut self) {
         // SAFETY: pointer and capacity are those of the `Vec` in `with_capacity`, and `grow` has
         // written the first `len` elements.
