@@ -31,7 +31,7 @@ pub fn text(args: &Args) -> String {
 fn write_tunables(text: &mut String) -> std::fmt::Result {
     writeln!(text, "Times and numbers by which the library decides\n")?;
     for tunable in purloin::implement::tunables() {
-        let value = tunable.value.to_string();
+        let value = tunable.value;
         let mut name = tunable.name;
         for line in tunable.about {
             let value = if name.is_empty() { "" } else { value.as_str() };

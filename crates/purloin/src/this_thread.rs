@@ -24,27 +24,53 @@ use crate::unwind::{Panic, catch, discard, erased};
 pub(crate) const NO_POOL: u64 = 0;
 
 /// The worker that runs on a thread, if there is one.
+#[derive(Clone, Copy)]
 struct Current {
     /// The number of its pool.
-    pool: Cell<u64>,
+    pool: u64,
     /// The worker.
-    worker: Cell<*const ()>,
+    worker: *const (),
     /// The worker, if its pool has the default scheduler: for token-free calls.
-    of_default: Cell<*const ()>,
+    of_default: *const (),
     /// The worker as another pool sees it.
-    host: Cell<Option<&'static dyn Host>>,
+    host: Option<&'static dyn Host>,
     /// Whether the thread runs a program that is being measured.
-    is_measured: Cell<bool>,
+    is_measured: bool,
+}
+
+impl Current {
+    const NONE: Current = Current {
+        pool: NO_POOL,
+        worker: null(),
+        of_default: null(),
+        host: None,
+        is_measured: false,
+    };
+
+    fn without_worker(self) -> Current {
+        Current {
+            is_measured: self.is_measured,
+            ..Current::NONE
+        }
+    }
 }
 
 crate::sync::thread_local! {
-    static CURRENT: Current = const { Current {
-        pool: Cell::new(NO_POOL),
-        worker: Cell::new(null()),
-        of_default: Cell::new(null()),
-        host: Cell::new(None),
-        is_measured: Cell::new(false),
-    } };
+    static CURRENT: Cell<Current> = const { Cell::new(Current::NONE) };
+}
+
+/// Sets what runs on this thread. When the guard is dropped, it sets `after`.
+fn set(current: Current, after: Current) -> impl Drop + use<> {
+    struct Guard(Current);
+
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            CURRENT.with(|current| current.set(self.0));
+        }
+    }
+
+    CURRENT.with(|last| last.set(current));
+    Guard(after)
 }
 
 crate::sync::thread_local! {
@@ -96,50 +122,43 @@ pub(crate) unsafe fn enter(
     is_default: bool,
     host: &dyn Host,
 ) -> impl Drop + use<> {
-    struct Guard;
-    impl Drop for Guard {
-        fn drop(&mut self) {
-            forget();
-        }
-    }
     // SAFETY: only the lifetime changes. The caller keeps the worker alive until it drops the guard; the reference
     // does not leave this thread.
     let host = unsafe { std::mem::transmute::<&dyn Host, &'static dyn Host>(host) };
-    CURRENT.with(|current| {
-        current.pool.set(pool);
-        current.worker.set(worker);
-        if is_default {
-            current.of_default.set(worker);
-        }
-        current.host.set(Some(host));
-    });
-    Guard
+    let last = CURRENT.with(Cell::get);
+    let current = Current {
+        pool,
+        worker,
+        of_default: if is_default { worker } else { null() },
+        host: Some(host),
+        ..last
+    };
+    set(current, last.without_worker())
 }
 
 /// Makes this thread no worker.
 pub(crate) fn forget() {
-    CURRENT.with(|current| {
-        current.pool.set(NO_POOL);
-        current.of_default.set(null());
-        current.host.set(None);
-    });
+    CURRENT.with(|current| current.set(current.get().without_worker()));
 }
 
 /// Returns the worker that runs on this thread, or null if its pool does not have the default scheduler.
 #[inline(always)]
 pub(crate) fn worker_of_default() -> *const () {
-    CURRENT.with(|current| current.of_default.get())
+    CURRENT.with(|current| current.get().of_default)
 }
 
 /// Returns the worker that runs on this thread, if it belongs to the pool with this number.
 #[inline]
 pub(crate) fn worker_of(pool: u64) -> Option<*const ()> {
-    CURRENT.with(|current| (current.pool.get() == pool).then(|| current.worker.get()))
+    CURRENT.with(|current| {
+        let current = current.get();
+        (current.pool == pool).then_some(current.worker)
+    })
 }
 
 /// Returns the worker that runs on this thread, whichever pool it belongs to.
 pub(crate) fn host() -> Option<&'static dyn Host> {
-    CURRENT.with(|current| current.host.get())
+    CURRENT.with(|current| current.get().host)
 }
 
 /// Returns whether this thread is a worker.
@@ -149,40 +168,18 @@ pub(crate) fn is_worker() -> bool {
 
 /// Implements [`crate::implement::measured`].
 pub(crate) fn measured<R>(f: impl FnOnce() -> R) -> R {
-    struct Guard {
-        worker: (u64, *const (), *const ()),
-        host: Option<&'static dyn Host>,
-        was_measured: bool,
-    }
-    impl Drop for Guard {
-        fn drop(&mut self) {
-            CURRENT.with(|current| {
-                let (pool, worker, of_default) = self.worker;
-                current.pool.set(pool);
-                current.worker.set(worker);
-                current.of_default.set(of_default);
-                current.host.set(self.host);
-                current.is_measured.set(self.was_measured);
-            });
-        }
-    }
-    let _guard = CURRENT.with(|current| Guard {
-        worker: (
-            current.pool.get(),
-            current.worker.get(),
-            current.of_default.get(),
-        ),
-        host: current.host.get(),
-        was_measured: current.is_measured.replace(true),
-    });
-    forget();
+    let current = Current {
+        is_measured: true,
+        ..Current::NONE
+    };
+    let _guard = set(current, CURRENT.with(Cell::get));
     f()
 }
 
 /// Panics if this thread runs a program that is being measured.
 pub(crate) fn check_not_measured() {
     assert!(
-        !CURRENT.with(|current| current.is_measured.get()),
+        !CURRENT.with(|current| current.get().is_measured),
         "this program is being measured, and has called a function without a token, or a pool: the \
          measuring worker sees only tasks that go through the token that it has passed to the program; \
          write `w.join`, `w.finish` and `w.for_each` instead of `purloin::join` and so on"

@@ -3,36 +3,17 @@
 //! They are constants. A build with `--cfg purloin_tunable` reads them from the environment variable
 //! `PURLOIN_TUNABLES` instead, once, for experiments: `PURLOIN_TUNABLES=SPIN_TIME=20us,STRIP=64`.
 
-use std::fmt;
 use std::time::Duration;
 
 /// A time or number by which the library decides, for [`all`].
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Tunable {
     /// Its name, as in `PURLOIN_TUNABLES`.
     pub name: &'static str,
     /// Its value in this build.
-    pub value: Value,
+    pub value: String,
     /// What it is, in one or more lines.
     pub about: &'static [&'static str],
-}
-
-/// The value of a [`Tunable`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value {
-    /// A time.
-    Time(Duration),
-    /// A number.
-    Number(u64),
-}
-
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Value::Time(time) => write!(f, "{time:?}"),
-            Value::Number(number) => write!(f, "{number}"),
-        }
-    }
 }
 
 /// A time.
@@ -48,20 +29,12 @@ impl Time {
     pub(crate) fn get(self) -> Duration {
         Duration::from_nanos(current(self.0, self.1))
     }
-
-    fn value(self) -> Value {
-        Value::Time(self.get())
-    }
 }
 
 impl Number {
     #[inline(always)]
     pub(crate) fn get(self) -> u64 {
         current(self.0, self.1)
-    }
-
-    fn value(self) -> Value {
-        Value::Number(self.get())
     }
 }
 
@@ -71,7 +44,7 @@ macro_rules! tunables {
 
         /// Returns all tunables, with their values in this build.
         pub fn all() -> Vec<Tunable> {
-            vec![$(Tunable { name: stringify!($NAME), value: $NAME.value(), about: &[$($about),+] }),+]
+            vec![$(Tunable { name: stringify!($NAME), value: format!("{:?}", $NAME.get()), about: &[$($about),+] }),+]
         }
 
         /// The names and kinds of all tunables.
@@ -254,7 +227,7 @@ mod tests {
             .iter()
             .find(|tunable| tunable.name == "SPIN_TIME")
             .unwrap();
-        assert_eq!(spin.value.to_string(), "80µs");
+        assert_eq!(spin.value, "80µs");
         assert!(all.iter().all(|tunable| !tunable.about.is_empty()));
     }
 

@@ -44,6 +44,7 @@ mod models;
 pub use after::After;
 
 use std::collections::HashSet;
+use std::mem::ManuallyDrop;
 use std::ptr::NonNull;
 
 use crate::promise::{Getter, Head, SharedTask, TaskRef};
@@ -166,8 +167,8 @@ impl Pending {
 /// A look at the inputs of a pending task, the newest first. Until it is dropped, the task does not
 /// begin on another thread, and the scope does not end.
 pub(crate) struct Look {
-    /// Lives while the look is counted. None once the look has ended.
-    pending: Option<NonNull<Pending>>,
+    /// Lives while the look is counted.
+    pending: NonNull<Pending>,
     /// Number of inputs that were not looked at: the oldest ones.
     unseen: usize,
 }
@@ -190,15 +191,14 @@ impl Look {
     /// Returns a look that is counted already.
     fn of(pending: &Pending) -> Look {
         Look {
-            pending: Some(NonNull::from(pending)),
+            pending: NonNull::from(pending),
             unseen: usize::MAX,
         }
     }
 
     fn pending(&self) -> &Pending {
-        let pending = self.pending.expect("only `end` takes it");
         // SAFETY: this look is counted, so the task lives.
-        unsafe { pending.as_ref() }
+        unsafe { self.pending.as_ref() }
     }
 
     fn inputs(&self) -> &[SharedTask] {
@@ -260,21 +260,16 @@ impl Look {
     }
 
     /// Ends the look. Says whether the task has ended, on this thread or on another one.
-    pub(crate) fn end(mut self, has_ended: bool) {
-        self.release(has_ended);
-    }
-
-    fn release(&mut self, has_ended: bool) {
-        if let Some(pending) = self.pending.take() {
-            // SAFETY: the look was counted, and no longer is.
-            unsafe { Pending::came(pending, has_ended) };
-        }
+    pub(crate) fn end(self, has_ended: bool) {
+        // SAFETY: the look was counted, and no longer is.
+        unsafe { Pending::came(ManuallyDrop::new(self).pending, has_ended) };
     }
 }
 
 impl Drop for Look {
     fn drop(&mut self) {
-        self.release(false);
+        // SAFETY: as in `end`.
+        unsafe { Pending::came(self.pending, false) };
     }
 }
 
@@ -324,13 +319,7 @@ impl Walk {
         }
         match Look::at(&node) {
             None => self.run(&node),
-            Some(look)
-                if self
-                    .blocked
-                    .contains(&look.pending.expect("the look goes on")) =>
-            {
-                self.block()
-            }
+            Some(look) if self.blocked.contains(&look.pending) => self.block(),
             Some(look) => self.path.push(Step {
                 node,
                 look,
@@ -355,7 +344,7 @@ impl Walk {
         }
         let has_ended = node.is_done();
         if !has_ended {
-            self.blocked.insert(look.pending.expect("the look goes on"));
+            self.blocked.insert(look.pending);
         }
         look.end(has_ended);
     }

@@ -31,34 +31,43 @@ const WORKERS_VARIABLE: &str = "PURLOIN_WORKERS";
 ///     .stack_size(64 << 20)
 ///     .thread_name(|worker| format!("solver-{worker}"))
 ///     .build()?;
-/// assert_eq!(pool.workers, 2);
+/// assert_eq!(pool.workers(), 2);
 /// # Ok::<(), purloin::BuildError>(())
 /// ```
 pub struct Builder<S: Scheduler = ReturnBarrier> {
+    pub(super) options: Options,
+    pub(super) thread_name: Box<dyn Fn(usize) -> String>,
+    pub(super) scheduler: Arc<S>,
+}
+
+/// The options of a pool that have the same type for every scheduler, and may be sent to its threads.
+#[derive(Clone)]
+pub(crate) struct Options {
     pub(super) workers: Option<usize>,
     pub(super) spare_workers: Option<usize>,
     pub(super) stack_size: Option<usize>,
-    pub(super) thread_name: Box<dyn Fn(usize) -> String>,
     pub(super) pinned: bool,
     pub(super) victims: Arc<dyn Selection>,
-    pub(super) splitting: Splitting,
+    pub(crate) splitting: Splitting,
     pub(super) timed: bool,
     pub(super) handlers: Handlers,
+    /// See [`Builder::ends_alone`].
     pub(super) ends_alone: bool,
+    /// See [`Builder::run_anything_while_blocked`].
     pub(super) runs_anything: bool,
+    /// See [`Builder::rescue_calls`].
     pub(super) rescues_calls: bool,
-    pub(super) scheduler: Arc<S>,
 }
 
 impl<S: Scheduler> std::fmt::Debug for Builder<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Builder")
-            .field("workers", &self.workers)
-            .field("spare_workers", &self.spare_workers)
-            .field("stack_size", &self.stack_size)
-            .field("pinned", &self.pinned)
-            .field("splitting", &self.splitting)
-            .field("timed", &self.timed)
+            .field("workers", &self.options.workers)
+            .field("spare_workers", &self.options.spare_workers)
+            .field("stack_size", &self.options.stack_size)
+            .field("pinned", &self.options.pinned)
+            .field("splitting", &self.options.splitting)
+            .field("timed", &self.options.timed)
             .finish_non_exhaustive()
     }
 }
@@ -66,18 +75,20 @@ impl<S: Scheduler> std::fmt::Debug for Builder<S> {
 impl Default for Builder {
     fn default() -> Self {
         Builder {
-            workers: None,
-            spare_workers: None,
-            stack_size: None,
+            options: Options {
+                workers: None,
+                spare_workers: None,
+                stack_size: None,
+                pinned: false,
+                victims: Arc::new(Random),
+                splitting: Splitting::default(),
+                timed: false,
+                handlers: Handlers::default(),
+                ends_alone: false,
+                runs_anything: false,
+                rescues_calls: true,
+            },
             thread_name: Box::new(|worker| format!("purloin-{worker}")),
-            pinned: false,
-            victims: Arc::new(Random),
-            splitting: Splitting::default(),
-            timed: false,
-            handlers: Handlers::default(),
-            ends_alone: false,
-            runs_anything: false,
-            rescues_calls: true,
             scheduler: Arc::default(),
         }
     }
@@ -96,7 +107,7 @@ impl<S: Scheduler> Builder<S> {
     /// Sets the number of workers. The default is the value of the environment variable
     /// `PURLOIN_WORKERS`, or else one worker for each available core.
     pub fn workers(mut self, workers: usize) -> Self {
-        self.workers = Some(workers);
+        self.options.workers = Some(workers);
         self
     }
 
@@ -131,7 +142,7 @@ impl<S: Scheduler> Builder<S> {
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
     pub fn spare_workers(mut self, spares: usize) -> Self {
-        self.spare_workers = Some(spares);
+        self.options.spare_workers = Some(spares);
         self
     }
 
@@ -164,7 +175,7 @@ impl<S: Scheduler> Builder<S> {
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
     pub fn run_anything_while_blocked(mut self, runs_anything: bool) -> Self {
-        self.runs_anything = runs_anything;
+        self.options.runs_anything = runs_anything;
         self
     }
 
@@ -186,7 +197,7 @@ impl<S: Scheduler> Builder<S> {
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
     pub fn rescue_calls(mut self, rescues_calls: bool) -> Self {
-        self.rescues_calls = rescues_calls;
+        self.options.rescues_calls = rescues_calls;
         self
     }
 
@@ -201,7 +212,7 @@ impl<S: Scheduler> Builder<S> {
     /// The size is reserved as address space, and four times as much for the worker's tasks. Pages
     /// take memory only once they are used.
     pub fn stack_size(mut self, bytes: usize) -> Self {
-        self.stack_size = Some(bytes);
+        self.options.stack_size = Some(bytes);
         self
     }
 
@@ -236,7 +247,7 @@ impl<S: Scheduler> Builder<S> {
     /// A panic of the function reaches the program like that of a job: see
     /// [`Self::panic_handler`].
     pub fn start_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
-        self.handlers.start = Some(Arc::new(handler));
+        self.options.handlers.start = Some(Arc::new(handler));
         self
     }
 
@@ -244,7 +255,7 @@ impl<S: Scheduler> Builder<S> {
     /// worker. See [`Self::start_handler`]. Other threads of the pool may have ended by then, or wait in
     /// this function; so it cannot [broadcast](Pool::broadcast), which panics.
     pub fn exit_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
-        self.handlers.exit = Some(Arc::new(handler));
+        self.options.handlers.exit = Some(Arc::new(handler));
         self
     }
 
@@ -272,7 +283,7 @@ impl<S: Scheduler> Builder<S> {
         mut self,
         handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static,
     ) -> Self {
-        self.handlers.panic = Some(Arc::new(handler));
+        self.options.handlers.panic = Some(Arc::new(handler));
         self
     }
 
@@ -280,7 +291,7 @@ impl<S: Scheduler> Builder<S> {
     /// wait, and the workers end as soon as they have run all jobs that are left. The default is
     /// false.
     pub fn ends_alone(mut self, ends_alone: bool) -> Self {
-        self.ends_alone = ends_alone;
+        self.options.ends_alone = ends_alone;
         self
     }
 
@@ -292,7 +303,7 @@ impl<S: Scheduler> Builder<S> {
     /// and have the machine to themselves. Without it the system may queue a woken worker behind
     /// its waker, for milliseconds, although another processor is idle.
     pub fn pinned(mut self, pinned: bool) -> Self {
-        self.pinned = pinned;
+        self.options.pinned = pinned;
         self
     }
 
@@ -305,7 +316,7 @@ impl<S: Scheduler> Builder<S> {
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
     pub fn victims(mut self, victims: impl VictimSelection) -> Self {
-        self.victims = Arc::new(victims);
+        self.options.victims = Arc::new(victims);
         self
     }
 
@@ -313,14 +324,14 @@ impl<S: Scheduler> Builder<S> {
     /// false. Recording costs some ten nanoseconds at each steal and at each wait, and nothing at a
     /// join.
     pub fn timed(mut self, timed: bool) -> Self {
-        self.timed = timed;
+        self.options.timed = timed;
         self
     }
 
     /// Sets how many iterations of a loop a thief gets. The default is
     /// [`LazyAdaptive`](Splitting::LazyAdaptive).
     pub fn splitting(mut self, splitting: Splitting) -> Self {
-        self.splitting = splitting;
+        self.options.splitting = splitting;
         self
     }
 
@@ -335,18 +346,8 @@ impl<S: Scheduler> Builder<S> {
     /// ```
     pub fn scheduler<T: Scheduler>(self, scheduler: T) -> Builder<T> {
         Builder {
-            workers: self.workers,
-            spare_workers: self.spare_workers,
-            stack_size: self.stack_size,
+            options: self.options,
             thread_name: self.thread_name,
-            pinned: self.pinned,
-            victims: self.victims,
-            splitting: self.splitting,
-            timed: self.timed,
-            handlers: self.handlers,
-            ends_alone: self.ends_alone,
-            runs_anything: self.runs_anything,
-            rescues_calls: self.rescues_calls,
             scheduler: Arc::new(scheduler),
         }
     }
@@ -359,28 +360,36 @@ impl<S: Scheduler> Builder<S> {
     /// workers and `PURLOIN_WORKERS` is not a valid number; or if a worker cannot be started. In
     /// the last case, the workers started so far are ended again.
     pub fn build(self) -> Result<Pool<S>, BuildError> {
+        let is_refused = |error: &BuildError| {
+            matches!(
+                error,
+                BuildError::TaskStack { .. } | BuildError::Start { .. }
+            )
+        };
+        self.try_stacks(WorkerStart::start, is_refused)
+    }
+
+    /// Starts the pool with the largest stacks for which its start is not refused.
+    fn try_stacks(
+        &self,
+        mut start: impl FnMut(WorkerStart<S>) -> io::Result<()>,
+        is_refused: impl Fn(&BuildError) -> bool,
+    ) -> Result<Pool<S>, BuildError> {
         let (workers, spares) = self.check()?;
+        let stacks: Cow<'static, [Stacks]> = match self.options.stack_size {
+            Some(size) => vec![stack_sizes::with_tasks(size)].into(),
+            None => stack_sizes::default_stacks(stack_sizes::left(), workers).into(),
+        };
         let mut result = None;
-        for &stacks in &*self.stacks(workers) {
-            let pool = self.start(workers, spares, stacks, WorkerStart::start);
-            let is_refused = matches!(
-                pool,
-                Err(BuildError::TaskStack { .. } | BuildError::Start { .. })
-            );
+        for &stacks in &*stacks {
+            let pool = self.start(workers, spares, stacks, &mut start);
+            let goes_on = pool.as_ref().is_err_and(&is_refused);
             result = Some(pool);
-            if !is_refused {
+            if !goes_on {
                 break;
             }
         }
         result.expect("there are stacks to try")
-    }
-
-    /// Returns the sizes of stacks to try, the best first.
-    fn stacks(&self, workers: usize) -> Cow<'static, [Stacks]> {
-        match self.stack_size {
-            Some(size) => vec![stack_sizes::with_tasks(size)].into(),
-            None => stack_sizes::default_stacks(stack_sizes::left(), workers).into(),
-        }
     }
 
     /// Like [`build`](Self::build), but `start` makes the thread of each worker: one with other
@@ -408,35 +417,25 @@ impl<S: Scheduler> Builder<S> {
     /// Returns an error as `build` does, and if `start` returns one.
     pub fn build_with(
         mut self,
-        mut start: impl FnMut(WorkerStart<S>) -> io::Result<()>,
+        start: impl FnMut(WorkerStart<S>) -> io::Result<()>,
     ) -> Result<Pool<S>, BuildError> {
-        self.spare_workers.get_or_insert(0);
-        let (workers, spares) = self.check()?;
-        let mut result = None;
-        for &stacks in &*self.stacks(workers) {
-            let pool = self.start(workers, spares, stacks, &mut start);
-            // Not after an error of `start`, which may have made some of the threads.
-            let is_refused = matches!(pool, Err(BuildError::TaskStack { .. }));
-            result = Some(pool);
-            if !is_refused {
-                break;
-            }
-        }
-        result.expect("there are stacks to try")
+        self.options.spare_workers.get_or_insert(0);
+        // Not after an error of `start`, which may have made some of the threads.
+        self.try_stacks(start, |error| matches!(error, BuildError::TaskStack { .. }))
     }
 
     /// Checks the options. Returns the number of workers and the maximum number of spare workers.
     fn check(&self) -> Result<(usize, usize), BuildError> {
-        let workers = match self.workers {
+        let workers = match self.options.workers {
             Some(workers) => in_range(workers).ok_or(BuildError::Workers(workers))?,
             None => workers_by_environment()?.unwrap_or_else(available_cores),
         };
         let sizes = Builder::MIN_STACK_SIZE..=Builder::MAX_STACK_SIZE;
-        if let Some(size) = self.stack_size.filter(|size| !sizes.contains(size)) {
+        if let Some(size) = self.options.stack_size.filter(|size| !sizes.contains(size)) {
             return Err(BuildError::StackSize(size));
         }
-        self.victims.check()?;
-        let spares = match self.spare_workers {
+        self.options.victims.check()?;
+        let spares = match self.options.spare_workers {
             _ if !S::HANDS_OFF => 0,
             Some(spares @ 0..=Builder::MAX_WORKERS) => spares,
             Some(spares) => return Err(BuildError::SpareWorkers(spares)),

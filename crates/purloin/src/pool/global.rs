@@ -36,7 +36,7 @@ pub fn global() -> Result<&'static Pool, BuildError> {
 ///
 /// ```
 /// let pool = purloin::configure_global(purloin::Pool::builder().workers(2))?;
-/// assert_eq!(pool.workers, 2);
+/// assert_eq!(pool.workers(), 2);
 /// assert!(purloin::configure_global(purloin::Pool::builder()).is_err());
 /// # Ok::<(), purloin::BuildError>(())
 /// ```

@@ -46,7 +46,7 @@ impl<S: Scheduler> Shared<S> {
     /// Passes a panic that no caller gets to the program's handler, or else to the next
     /// [`wait`](super::Pool::wait).
     pub(crate) fn keep_panic(&self, panic: Panic) {
-        match &self.handlers.panic {
+        match &self.options.handlers.panic {
             Some(handler) => {
                 let call = || or_abort("the panic handler", || handler(panic));
                 match self.current() {

@@ -384,7 +384,7 @@ impl<S: Scheduler> Drop for Pool<S> {
         // A worker cannot wait for its own end. Nor can it wait for a worker of another pool, which
         // may be waiting for the task that this worker runs. In both cases the pool's threads end
         // on their own as soon as they are idle.
-        if !self.shared.ends_alone && !this_thread::is_worker() {
+        if !self.shared.options.ends_alone && !this_thread::is_worker() {
             let is_watcher_missing = || self.shared.retry_missing_watcher();
             self.shared.threads.join_all(is_watcher_missing);
             self.shared.end_rescue();

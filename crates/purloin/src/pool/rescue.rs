@@ -115,7 +115,7 @@ impl<S: Scheduler> Shared<S> {
         if !self.sleep.injected()
             && S::HANDS_OFF
             && self.spares > 0
-            && (self.rescues_calls || self.sleep.has_set_aside())
+            && (self.options.rescues_calls || self.sleep.has_set_aside())
         {
             self.watch();
         }
@@ -222,7 +222,7 @@ impl<S: Scheduler> Shared<S> {
                 }
             } else if stuck_since.elapsed() >= tunables::STUCK.get() {
                 self.warn_once(&self.rescue.has_warned, || self.stuck_text(has_set_aside));
-            } else if !(lacks_workers || has_set_aside || is_busy) && self.rescues_calls {
+            } else if !(lacks_workers || has_set_aside || is_busy) && self.options.rescues_calls {
                 handed_off.extend(self.hand_off_processor(None));
                 self.look_for_others(|_| false);
             }

@@ -8,17 +8,17 @@ use std::ptr::null;
 use std::sync::{Arc, Weak};
 
 use super::Pool;
+use super::builder::Options;
 use super::cache_placement::Hashes;
-use super::handlers::Handlers;
 use super::inbox::{Inbox, Injected};
 use super::outside;
 use super::quiescence::Quiescence;
 use super::rescue::Rescue;
+use super::stack_sizes::Stacks;
 use super::threads::Threads;
 use super::worker::{Core, Me, Remote, current};
 use crate::append_vec::AppendVec;
 use crate::call::{Call, NO_GENERATION};
-use crate::loops::Splitting;
 use crate::runtime::{self, Slot, TaskStack, Token, max_suspended};
 use crate::scheduler::Scheduler;
 use crate::sleep::Sleep;
@@ -26,7 +26,6 @@ use crate::sync::plain::{AtomicU64, Mutex, MutexGuard, OnceLock, lock};
 use crate::sync::{Ordering, fence, thread};
 use crate::this_thread::{self, NO_POOL, raise};
 use crate::unwind::discard;
-use crate::victim::Selection;
 
 /// The number of the next pool. Each pool has a number of its own.
 pub(super) static NEXT_POOL: AtomicU64 = AtomicU64::new(NO_POOL + 1);
@@ -53,32 +52,17 @@ pub struct Shared<S: Scheduler> {
     pub(crate) workers: usize,
     /// Maximum number of spare workers.
     pub(super) spares: usize,
-    /// The settings from which the pool makes workers.
-    pub(super) parts: WorkerParts<S>,
+    pub(super) scheduler: Arc<S>,
+    /// The size of the stack of a worker's thread, and the size of its task stack.
+    pub(super) stacks: Stacks,
     pub(super) threads: Threads,
     pub(crate) sleep: Sleep,
     pub(crate) inbox: Inbox<S>,
     pub(super) rescue: Rescue,
     pub(crate) quiescence: Quiescence,
-    pub(super) handlers: Handlers,
-    /// See [`super::Builder::ends_alone`].
-    pub(super) ends_alone: bool,
-    /// See [`super::Builder::run_anything_while_blocked`].
-    pub(super) runs_anything: bool,
-    /// See [`super::Builder::rescue_calls`].
-    pub(crate) rescues_calls: bool,
-    pub(crate) splitting: Splitting,
+    pub(crate) options: Options,
     /// The pool as tokens show it. It does not own what it points to.
     pub(super) borrowed: OnceLock<ManuallyDrop<Pool<S>>>,
-}
-
-/// The settings from which a pool makes its workers.
-pub(super) struct WorkerParts<S> {
-    pub(super) scheduler: Arc<S>,
-    pub(super) victims: Arc<dyn Selection>,
-    /// The size of the stack of a worker's thread, and the size of its task stack.
-    pub(super) stacks: (usize, usize),
-    pub(super) timed: bool,
 }
 
 impl<S: Scheduler> Drop for Shared<S> {
@@ -216,14 +200,13 @@ impl<S: Scheduler> Shared<S> {
     pub(super) fn add_worker(self: &Arc<Self>, worker: usize) -> io::Result<()> {
         self.worker_threads.grow(worker, |index| {
             let own = Hashes::of_value(self.worker_threads.place(index));
-            let parts = &self.parts;
-            let (thread_stack, task_stack) = parts.stacks;
+            let (thread_stack, task_stack) = self.stacks;
             let stack = TaskStack::new(task_stack / size_of::<Slot<S>>(), own)?;
-            let tasks = parts.scheduler.task_pool(stack, self.workers);
-            let walk = parts.victims.walk(index, self.workers);
+            let tasks = self.scheduler.task_pool(stack, self.workers);
+            let walk = self.options.victims.walk(index, self.workers);
             let core = Core::new(walk, max_suspended(thread_stack));
             let pool = Arc::as_ptr(self);
-            Ok(Remote::new(index, pool, tasks, core, parts.timed))
+            Ok(Remote::new(index, pool, tasks, core, self.options.timed))
         })
     }
 

@@ -7,7 +7,6 @@ use super::builder::Builder;
 use super::forked_process;
 use super::inbox::Inbox;
 use super::rescue::Rescue;
-use super::shared::WorkerParts;
 use super::stack_sizes::Stacks;
 use super::threads::{self, Threads, WorkerStart};
 use super::{Pool, Quiescence, Shared};
@@ -46,18 +45,14 @@ impl<S: Scheduler> Builder<S> {
             }),
             worker_threads: AppendVec::with_capacity(workers + spares),
             spares,
-            parts: WorkerParts {
-                scheduler: Arc::clone(&self.scheduler),
-                victims: Arc::clone(&self.victims),
-                stacks,
-                timed: self.timed,
-            },
+            scheduler: Arc::clone(&self.scheduler),
+            stacks,
             workers,
             threads: Threads {
                 names: Mutex::new(names.into()),
                 workers,
                 stack_size,
-                processors: match self.pinned {
+                processors: match self.options.pinned {
                     true => threads::processors(),
                     false => Box::default(),
                 },
@@ -67,11 +62,7 @@ impl<S: Scheduler> Builder<S> {
             inbox: Inbox::new(),
             rescue: Rescue::default(),
             quiescence: Quiescence::new(),
-            handlers: self.handlers.clone(),
-            ends_alone: self.ends_alone,
-            runs_anything: self.runs_anything,
-            rescues_calls: self.rescues_calls,
-            splitting: self.splitting,
+            options: self.options.clone(),
             borrowed: OnceLock::new(),
         });
         forked_process::prepare_for_forks();

@@ -81,7 +81,7 @@ impl<'t, S: Scheduler> Token<'t, S> {
     /// use purloin::{Pool, Worker};
     ///
     /// let pool = Pool::new()?;
-    /// let sums: Vec<Mutex<u64>> = (0..pool.workers).map(|_| Mutex::new(0)).collect();
+    /// let sums: Vec<Mutex<u64>> = (0..pool.workers()).map(|_| Mutex::new(0)).collect();
     /// pool.run(|mut w| {
     ///     w.par(0..1000_u64).for_each_with_token(|w, n| *sums[w.thread_index()].try_lock().unwrap() += n);
     /// });
@@ -279,7 +279,7 @@ pub fn split_hint<S: Scheduler>(owner: Me<'_, S>, rest: usize) -> usize {
         0 => 0,
         thieves => {
             let pool = owner.pool();
-            pool.splitting.share(rest, pool.workers, thieves)
+            pool.options.splitting.share(rest, pool.workers, thieves)
         }
     }
 }

@@ -64,7 +64,7 @@ impl Sleep {
         let is_taken = sleepers.processors.balance >= 0;
         let waiting_for_index = match worker {
             Some(worker) => sleepers.indices.waiting_for(worker),
-            None => sleepers.indices.waiting(),
+            None => sleepers.indices.waiting.clone(),
         };
         drop(sleepers);
         // Orders the registration of the receiver before the caller's look for tasks.
@@ -138,7 +138,7 @@ impl Sleep {
         }
         processors.enter_reserve(worker);
         self.rebalance(&mut sleepers);
-        let waiting_for_index = sleepers.indices.waiting();
+        let waiting_for_index = sleepers.indices.waiting.clone();
         drop(sleepers);
         self.stop_searching();
         self.wake_waiting(waiting_for_index);
@@ -241,6 +241,67 @@ impl Sleep {
     }
 }
 
+/// Which workers have a processor.
+pub(super) struct Processors {
+    /// Number of workers with a processor minus the number of processors. If negative, processors
+    /// are idle.
+    pub(super) balance: isize,
+    /// Workers without a processor. The last worker in the list gets the next processor.
+    pub(super) reserve: Vec<usize>,
+    /// Workers without a thread, set aside because a thread could not be started. The last one gets a
+    /// processor first.
+    pub(super) set_aside: Vec<usize>,
+    /// Whether each worker has a thread, or is about to get one.
+    pub(super) has_thread: Box<[bool]>,
+    /// Number of threads that could not be started.
+    pub(super) failures: usize,
+    /// Number of regular workers.
+    pub(super) workers: usize,
+    /// Whether the pool is stopping, so that no worker stays in the reserve.
+    pub(super) is_stopped: bool,
+}
+
+impl Processors {
+    pub(super) fn new(workers: usize, spares: usize) -> Processors {
+        Processors {
+            balance: 0,
+            reserve: (workers..workers + spares).rev().collect(),
+            set_aside: Vec::new(),
+            has_thread: (0..workers + spares)
+                .map(|worker| worker < workers)
+                .collect(),
+            failures: 0,
+            workers,
+            is_stopped: false,
+        }
+    }
+
+    /// Records that `worker` is about to wake up. Returns false if the worker has no thread yet, and the
+    /// caller must start it.
+    ///
+    /// Threads start in the order of the workers: among the workers without a thread, the first one
+    /// gets a processor first, gives it up last, and is woken first.
+    pub(super) fn mark_started(&mut self, worker: usize) -> bool {
+        std::mem::replace(&mut self.has_thread[worker], true)
+    }
+
+    pub(super) fn is_in_reserve(&self, worker: usize) -> bool {
+        self.reserve.contains(&worker)
+    }
+
+    /// Moves `worker` to the reserve. The caller rebalances.
+    pub(super) fn enter_reserve(&mut self, worker: usize) {
+        self.reserve.push(worker);
+        self.balance -= 1;
+    }
+
+    /// Takes `worker` out of the reserve. The caller rebalances.
+    pub(super) fn leave_reserve(&mut self, worker: usize) {
+        self.reserve.retain(|&other| other != worker);
+        self.balance += 1;
+    }
+}
+
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::super::protocol::Start;
@@ -316,7 +377,7 @@ mod tests {
         IS_SHORT.store(false, Ordering::Relaxed);
         sleep.retry_set_aside();
         assert!(sleep.injected());
-        assert!(sleep.lock().processors.has_thread(1));
+        assert!(sleep.lock().processors.has_thread[1]);
         assert_eq!((sleep.spares(), sleep.failures(), sleep.idle()), (1, 2, 2));
         sleep.end_handoff(None);
         sleep.end_handoff(None);
@@ -328,78 +389,5 @@ mod tests {
         fn has_surplus(&self) -> bool {
             self.surplus.load(Ordering::Relaxed) > 0
         }
-    }
-}
-
-/// Which workers have a processor.
-pub(super) struct Processors {
-    /// Number of workers with a processor minus the number of processors. If negative, processors
-    /// are idle.
-    pub(super) balance: isize,
-    /// Workers without a processor. The last worker in the list gets the next processor.
-    pub(super) reserve: Vec<usize>,
-    /// Workers without a thread, set aside because a thread could not be started. The last one gets a
-    /// processor first.
-    pub(super) set_aside: Vec<usize>,
-    /// Whether each worker has a thread, or is about to get one.
-    pub(super) has_thread: Box<[bool]>,
-    /// Number of threads that could not be started.
-    pub(super) failures: usize,
-    /// Number of regular workers.
-    pub(super) workers: usize,
-    /// Whether the pool is stopping, so that no worker stays in the reserve.
-    pub(super) is_stopped: bool,
-}
-
-impl Processors {
-    pub(super) fn new(workers: usize, spares: usize) -> Processors {
-        Processors {
-            balance: 0,
-            reserve: (workers..workers + spares).rev().collect(),
-            set_aside: Vec::new(),
-            has_thread: (0..workers + spares)
-                .map(|worker| worker < workers)
-                .collect(),
-            failures: 0,
-            workers,
-            is_stopped: false,
-        }
-    }
-
-    pub(super) fn has_thread(&self, worker: usize) -> bool {
-        self.has_thread[worker]
-    }
-
-    /// Records that `worker` is about to wake up. Returns false if the worker has no thread yet, and the
-    /// caller must start it.
-    ///
-    /// Threads start in the order of the workers: among the workers without a thread, the first one
-    /// gets a processor first, gives it up last, and is woken first.
-    pub(super) fn mark_started(&mut self, worker: usize) -> bool {
-        std::mem::replace(&mut self.has_thread[worker], true)
-    }
-
-    pub(super) fn is_in_reserve(&self, worker: usize) -> bool {
-        self.reserve.contains(&worker)
-    }
-
-    /// Moves `worker` to the reserve. The caller rebalances.
-    pub(super) fn enter_reserve(&mut self, worker: usize) {
-        self.reserve.push(worker);
-        self.balance -= 1;
-    }
-
-    /// Takes `worker` out of the reserve. The caller rebalances.
-    pub(super) fn leave_reserve(&mut self, worker: usize) {
-        self.reserve.retain(|&other| other != worker);
-        self.balance += 1;
-    }
-
-    pub(super) fn stop(&mut self) {
-        self.is_stopped = true;
-    }
-
-    pub(super) fn is_stopped(&self) -> bool {
-        self.is_stopped
     }
 }

@@ -79,7 +79,7 @@ impl Sleepers {
         let rank = |&Sleeper { worker, until }: &Sleeper| match until {
             Some(awaited) => (awaited == of).then_some((0, worker)),
             None if worker == preferred => Some((1, worker)),
-            None if self.processors.has_thread(worker) => Some((2, worker)),
+            None if self.processors.has_thread[worker] => Some((2, worker)),
             None => may_start.then_some((3, worker)),
         };
         let places = self.list.iter().enumerate();
@@ -259,7 +259,7 @@ impl Sleep {
     /// this takes. So if the parker is missing here, the worker takes the lock later, when it first
     /// registers as a sleeper, and then sees that the pool is stopping.
     fn wake_all(&self) {
-        self.lock().processors.stop();
+        self.lock().processors.is_stopped = true;
         self.parkers.iter().for_each(|parker| parker.unpark());
     }
 
@@ -293,7 +293,7 @@ impl Sleep {
             }
         }
         self.rebalance(&mut sleepers);
-        let waiting_for_index = sleepers.indices.waiting();
+        let waiting_for_index = sleepers.indices.waiting.clone();
         drop(sleepers);
         // Orders the registration before the sleeper's last look for tasks.
         fence(Ordering::SeqCst);
@@ -354,7 +354,7 @@ impl Sleep {
             // The worker was moved to the reserve during its last look, after it had counted as
             // searching. If it has found something, other workers rely on it. So it continues, and
             // another worker may have to move to the reserve.
-            let leaves = found || sleepers.processors.is_stopped() || self.has_mail(sleeper.worker);
+            let leaves = found || sleepers.processors.is_stopped || self.has_mail(sleeper.worker);
             if leaves && sleepers.indices.may_run(sleeper.worker) {
                 sleepers.indices.use_own(sleeper.worker);
                 self.searching.fetch_add(1, Ordering::Relaxed);

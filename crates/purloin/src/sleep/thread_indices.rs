@@ -89,6 +89,14 @@ impl Sleep {
         is_idle
     }
 
+    /// Returns whether no other worker uses the index of `worker`, as [`Self::vacate`] does.
+    fn vacate_for(&self, sleepers: &mut Sleepers, worker: usize) -> bool {
+        match sleepers.indices.of(worker) {
+            Some(index) if !sleepers.indices.may_run(worker) => self.vacate(sleepers, index),
+            _ => true,
+        }
+    }
+
     /// Blocks `worker` until `take` returns true.
     fn wait_for_thread_index<'s>(
         &'s self,
@@ -116,10 +124,7 @@ impl Sleep {
     ) -> crate::sync::MutexGuard<'_, Sleepers> {
         let sleepers = self.lock();
         let mut sleepers = self.wait_for_thread_index(sleepers, worker, |sleep, sleepers| {
-            match sleepers.indices.of(worker) {
-                Some(index) if !sleepers.indices.may_run(worker) => sleep.vacate(sleepers, index),
-                _ => true,
-            }
+            sleep.vacate_for(sleepers, worker)
         });
         sleepers.indices.use_own(worker);
         sleepers
@@ -129,10 +134,7 @@ impl Sleep {
     /// blocked worker may run something now.
     pub(crate) fn try_reclaim_thread_index(&self, worker: usize) -> bool {
         let mut sleepers = self.lock();
-        let may_run = match sleepers.indices.of(worker) {
-            Some(index) if !sleepers.indices.may_run(worker) => self.vacate(&mut sleepers, index),
-            _ => true,
-        };
+        let may_run = self.vacate_for(&mut sleepers, worker);
         if may_run {
             sleepers.indices.use_own(worker);
             self.rebalance(&mut sleepers);
@@ -180,7 +182,7 @@ impl Sleep {
         self.release_thread_index(worker);
         let mut sleepers = self.lock();
         sleepers.indices.free(worker);
-        let waiting = sleepers.indices.waiting();
+        let waiting = sleepers.indices.waiting.clone();
         drop(sleepers);
         self.wake_waiting(waiting);
     }
@@ -197,13 +199,13 @@ impl Sleep {
         let wants_it = |other: &usize| indices.of(*other).is_none_or(|index| index == worker);
         let is_regular = worker < indices.users.len();
         let is_wanted = is_regular && indices.waiting.iter().any(wants_it);
-        if !is_wanted || sleepers.processors.is_stopped() {
+        if !is_wanted || sleepers.processors.is_stopped {
             return false;
         }
         sleepers.processors.enter_reserve(worker);
         sleepers.indices.free(worker);
         // The waiting worker that uses the index next rebalances.
-        let waiting = sleepers.indices.waiting();
+        let waiting = sleepers.indices.waiting.clone();
         drop(sleepers);
         self.stop_searching();
         self.wake_waiting(waiting);
@@ -267,11 +269,6 @@ impl ThreadIndices {
         {
             self.users[index] = None;
         }
-    }
-
-    /// Returns the workers that wait for an index, for [`Sleep::wake_waiting`](super::Sleep::wake_waiting).
-    pub(super) fn waiting(&self) -> Vec<usize> {
-        self.waiting.clone()
     }
 
     /// Returns the workers to wake after `worker` has freed its index: those that wait for an index, and

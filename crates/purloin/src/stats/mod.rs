@@ -4,10 +4,30 @@
 //! only the worker itself writes. They do not count tasks, which would cost as much as a join; the
 //! number of tasks is a property of the program, and the crate `purloin-analysis` counts it.
 
+/// Adds and subtracts a struct field by field.
+macro_rules! sums {
+    ($Sum:ident: $($field:ident,)*) => {
+        impl std::ops::AddAssign for $Sum {
+            fn add_assign(&mut self, other: $Sum) {
+                $(self.$field += other.$field;)*
+            }
+        }
+
+        impl std::ops::Sub for $Sum {
+            type Output = $Sum;
+
+            /// Returns what happened between `earlier` and this.
+            fn sub(self, earlier: $Sum) -> $Sum {
+                $Sum {
+                    $($field: self.$field.saturating_sub(earlier.$field),)*
+                }
+            }
+        }
+    };
+}
+
 pub mod clock;
 mod times;
-
-use std::ops::{AddAssign, Sub};
 
 use crate::sync::plain::{AtomicU64, Ordering};
 
@@ -71,24 +91,7 @@ macro_rules! counted {
             }
         }
 
-        impl AddAssign for Stats {
-            fn add_assign(&mut self, other: Stats) {
-                $(self.$field += other.$field;)*
-                $(self.$pool_field += other.$pool_field;)*
-            }
-        }
-
-        impl Sub for Stats {
-            type Output = Stats;
-
-            /// Returns what happened between `earlier` and this.
-            fn sub(self, earlier: Stats) -> Stats {
-                Stats {
-                    $($field: self.$field.saturating_sub(earlier.$field),)*
-                    $($pool_field: self.$pool_field.saturating_sub(earlier.$pool_field),)*
-                }
-            }
-        }
+        sums!(Stats: $($field,)* $($pool_field,)*);
     };
 }
 

@@ -1,6 +1,5 @@
 //! The breakdown of a worker's time.
 
-use std::ops::{AddAssign, Sub};
 use std::time::Duration;
 
 use super::clock::{ticks, to_time};
@@ -184,65 +183,41 @@ impl Timer {
     }
 }
 
-/// Defines [`Times`] from one list of fields.
-macro_rules! times {
-    ($($(#[$doc:meta])* $field:ident,)*) => {
-        /// The breakdown of a worker's time, from [`Pool::times`](crate::Pool::times).
-        ///
-        /// Each kind of time comes twice: for a worker that is not blocked, and for a worker that
-        /// is blocked because it waits in a join, at the end of a finish, for a future or for
-        /// another pool.
-        ///
-        /// Source: Wool, section 5.3 (Figure 6).
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        #[non_exhaustive]
-        pub struct Times {
-            $($(#[$doc])* pub $field: Duration,)*
-        }
-
-        impl AddAssign for Times {
-            fn add_assign(&mut self, other: Times) {
-                $(self.$field += other.$field;)*
-            }
-        }
-
-        impl Sub for Times {
-            type Output = Times;
-
-            /// Returns what happened between `earlier` and this.
-            fn sub(self, earlier: Times) -> Times {
-                Times {
-                    $($field: self.$field.saturating_sub(earlier.$field),)*
-                }
-            }
-        }
-    };
-}
-
-times! {
+/// The breakdown of a worker's time, from [`Pool::times`](crate::Pool::times).
+///
+/// Each kind of time comes twice: for a worker that is not blocked, and for a worker that
+/// is blocked because it waits in a join, at the end of a finish, for a future or for
+/// another pool.
+///
+/// Source: Wool, section 5.3 (Figure 6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Times {
     /// Running the program.
-    application,
+    pub application: Duration,
     /// Steals that succeeded, with the samples taken before them.
-    stealing,
+    pub stealing: Duration,
     /// Looking for work without success, and sleeping.
-    searching,
+    pub searching: Duration,
     /// Blocked: running descendants of the awaited task (leapfrogging).
-    application_in_join,
+    pub application_in_join: Duration,
     /// Blocked: steals of descendants of the awaited task.
-    stealing_in_join,
+    pub stealing_in_join: Duration,
     /// Blocked: waiting.
-    searching_in_join,
+    pub searching_in_join: Duration,
     /// Part of the times above: answering thieves, or waiting for a thief to take the offered task
     /// (Return barrier, section 4.2).
-    serving,
+    pub serving: Duration,
     /// Part of the times above: waking a thief that sleeps, or starting the thread of a spare worker,
     /// by a system call. Under the schedulers whose thieves send messages, waking is a part of
     /// `serving`.
-    waking,
+    pub waking: Duration,
     /// Part of the times above: returning to public tasks, and finding out which thread has them
     /// (Return barrier, section 6: the barrier's own cost).
-    crossing,
+    pub crossing: Duration,
 }
+
+sums!(Times: application, stealing, searching, application_in_join, stealing_in_join, searching_in_join, serving, waking, crossing,);
 
 impl Times {
     /// Returns the worker's lifetime: the sum of the first six fields.

@@ -101,7 +101,7 @@ impl<S: Scheduler> Host for Remote<S> {
         me.has_unstolen()
             || me.has_mail()
             || me.pool().inbox.has_front()
-            || !me.pool().rescues_calls
+            || !me.pool().options.rescues_calls
     }
 
     fn call(&self) -> *const Call {

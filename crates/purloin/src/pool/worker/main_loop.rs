@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use super::{Me, Remote, current};
 use crate::pool::{Injected, Shared};
-use crate::runtime::Stolen;
+use crate::runtime::{Stolen, stolen};
 use crate::scheduler::{Point, Protocol, Scheduler};
-use crate::sleep::{Backoff, Slept};
+use crate::sleep::{Backoff, Slept, TinyTasks};
 use crate::stats::Count;
-use crate::sync::{Ordering, fence};
+use crate::sync::{Instant, Ordering, fence};
 use crate::unwind::AbortOnUnwind;
 
 /// Runs a worker on this thread, until the pool ends. The worker counts as searching: the threads of
@@ -24,27 +24,30 @@ pub(crate) fn run<S: Scheduler>(me: Me<'_, S>) {
     let (pool, index) = (me.pool(), me.index());
     let current = current::enter(me);
     me.open_mailbox();
-    if pool.handlers.start.is_some() {
-        interrupt(me, || pool.call_handler(me, pool.handlers.start.as_ref()));
+    if pool.options.handlers.start.is_some() {
+        interrupt(me, || {
+            pool.call_handler(me, pool.options.handlers.start.as_ref())
+        });
     }
     pool.sleep.release_thread_index(index);
-    let mut work = go_on_finding(me);
+    let mut work = find(me);
     loop {
         match work {
             Work::Injected(job) => me.active(|| job.run(me)),
-            Work::Stolen(stolen) => me.run_stolen_when_idle(stolen),
+            Work::Stolen(stolen) => run_stolen(me, stolen),
             Work::Stop => break,
         }
         if me.is_spare() {
             me.count(Count::SpareTasks);
             pool.sleep.release_thread_index(index);
         }
+        pool.sleep.start_searching();
         work = find(me);
     }
-    if pool.handlers.exit.is_some() {
+    if pool.options.handlers.exit.is_some() {
         // The handler may wait for those of other workers, which end meanwhile.
         me.let_pool_end();
-        pool.call_handler(me, pool.handlers.exit.as_ref());
+        pool.call_handler(me, pool.options.handlers.exit.as_ref());
         // It may have left jobs, and no other worker is bound to be there.
         while !pool.inbox.is_empty() {
             S::Protocol::answer(me, Point::OutsideWork);
@@ -62,7 +65,7 @@ pub(crate) fn run<S: Scheduler>(me: Me<'_, S>) {
 }
 
 /// The outcome of an idle worker's search.
-pub(crate) enum Work<S: Scheduler> {
+enum Work<S: Scheduler> {
     /// A job from outside the pool.
     Injected(Injected<S>),
     /// Another worker's task.
@@ -71,14 +74,22 @@ pub(crate) enum Work<S: Scheduler> {
     Stop,
 }
 
-/// Blocks until there is work.
-pub(crate) fn find<S: Scheduler>(me: Me<'_, S>) -> Work<S> {
-    me.pool().sleep.start_searching();
-    go_on_finding(me)
+/// Runs a stolen task, and then rests if many tasks in a row were not worth the steal.
+fn run_stolen<S: Scheduler>(me: Me<'_, S>, stolen: Stolen<S>) {
+    if !S::LEAVES_TINY_TASKS {
+        return me.active(|| stolen::run(me, stolen));
+    }
+    let start = Instant::now();
+    me.active(|| stolen::run(me, stolen));
+    let core = me.core();
+    let limit = TinyTasks::stolen_limit(core.claim.get());
+    let row = core.tiny_stolen.get().after(start.elapsed(), limit);
+    core.tiny_stolen.set(row);
+    row.take_rest();
 }
 
-/// Blocks until there is work, for a worker that already counts as searching.
-pub(crate) fn go_on_finding<S: Scheduler>(me: Me<'_, S>) -> Work<S> {
+/// Blocks until there is work. The worker counts as searching.
+fn find<S: Scheduler>(me: Me<'_, S>) -> Work<S> {
     let pool = me.pool();
     let mut search = Search::begin(me);
     loop {
@@ -117,7 +128,7 @@ pub(crate) fn look_once<S: Scheduler>(me: Me<'_, S>, backoff: &mut Backoff) -> O
 
 /// Runs `f`, which may block, in the middle of a search. The worker does not count as searching
 /// while `f` runs.
-pub(crate) fn interrupt<S: Scheduler>(me: Me<'_, S>, f: impl FnOnce()) {
+fn interrupt<S: Scheduler>(me: Me<'_, S>, f: impl FnOnce()) {
     me.pool().sleep.stop_searching();
     pass_on_all(me.pool());
     f();

@@ -9,11 +9,10 @@ use std::time::Duration;
 use super::Remote;
 use crate::pool::{Pool, Shared};
 use crate::promise::Blocks;
-use crate::runtime::{Frame, Stolen, Tickets, stolen};
+use crate::runtime::{Frame, Tickets};
 use crate::scheduler::{Point, Protocol, Scheduler};
 use crate::sleep::{SpinTime, TinyTasks};
 use crate::stats::{Activity, Count, Timer};
-use crate::sync::Instant;
 use crate::sync::plain::Ordering;
 use crate::victim::Walk;
 
@@ -73,7 +72,7 @@ pub(crate) struct Core<S: Scheduler> {
     /// How long the worker's last successful claim took.
     pub(crate) claim: Cell<Duration>,
     /// Tiny tasks that this worker has stolen while it was idle.
-    tiny_stolen: Cell<TinyTasks>,
+    pub(super) tiny_stolen: Cell<TinyTasks>,
     /// Tiny tasks for which this worker has waited in joins.
     pub(crate) tiny_awaited: Cell<TinyTasks>,
 }
@@ -177,21 +176,6 @@ impl<'w, S: Scheduler> Me<'w, S> {
     /// Returns the worker's walk through its victims.
     pub(crate) fn walk(self) -> RefMut<'w, Walk> {
         self.core().walk.borrow_mut()
-    }
-
-    /// Runs a task that this worker has stolen while it was idle, and then rests if many tasks in a row were
-    /// not worth the steal.
-    pub(crate) fn run_stolen_when_idle(self, stolen: Stolen<S>) {
-        if !S::LEAVES_TINY_TASKS {
-            return self.active(|| stolen::run(self, stolen));
-        }
-        let start = Instant::now();
-        self.active(|| stolen::run(self, stolen));
-        let core = self.core();
-        let limit = TinyTasks::stolen_limit(core.claim.get());
-        let row = core.tiny_stolen.get().after(start.elapsed(), limit);
-        core.tiny_stolen.set(row);
-        row.take_rest();
     }
 
     /// Calls `spawn`, which spawns a part of a loop over an iterator, for the case that a worker looks for work, and adds

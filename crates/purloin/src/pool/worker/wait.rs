@@ -168,7 +168,7 @@ impl<S: Scheduler> Wait<'_, S> {
                 && pool.sleep.lacks_workers()
         };
         S::HANDS_OFF
-            && pool.runs_anything
+            && pool.options.runs_anything
             && (pool.spares == 0 || is_left_alone())
             && self.me.may_run_another()
             && !pool.started().iter().any(|worker| worker.runs_future())

@@ -51,14 +51,6 @@ impl<S: BarrierScheduler> BarrierTasks<S> {
             scheduler: scheduler.clone(),
         }
     }
-
-    /// Returns whether `slot` is at or above the barrier: one load, from a line that only a
-    /// request invalidates, and one compare.
-    #[inline(always)]
-    fn is_private(&self, slot: *mut Slot<S>) -> bool {
-        // Relaxed: the owner sees a request at a later push or pop.
-        slot.addr() >= self.barrier.load(Ordering::Relaxed)
-    }
 }
 
 #[expect(
@@ -73,9 +65,12 @@ unsafe impl<S: BarrierScheduler> TaskPool<S> for BarrierTasks<S> {
         &self.stack
     }
 
+    /// Whether `slot` is at or above the barrier: one load, from a line that only a request invalidates, and one
+    /// compare.
     #[inline(always)]
     fn is_open(&self, slot: *mut Slot<S>) -> bool {
-        self.is_private(slot)
+        // Relaxed: the owner sees a request at a later push or pop.
+        slot.addr() >= self.barrier.load(Ordering::Relaxed)
     }
 
     #[inline(always)]
@@ -97,12 +92,26 @@ unsafe impl<S: BarrierScheduler> TaskPool<S> for BarrierTasks<S> {
         asymmetric::light();
         match is_spawn {
             true => slot >= self.published.get() && !self.is_requested(),
-            false => self.is_private(slot),
+            false => self.is_open(slot),
         }
     }
 
+    /// Moves the barrier down: `slot` is the first free slot, and slots that are neither published
+    /// nor below a spawn become private again.
     fn reopen(&self, slot: *mut Slot<S>) {
-        self.lower(slot);
+        let published = self.published.get().min(slot);
+        self.published.set(published);
+        let private = published.max(self.stack.spawn_top()).addr();
+        let barrier = self.barrier.load(Ordering::Relaxed);
+        if barrier & REQUESTED == 0 && barrier > private {
+            // If a thief asks at this moment, the exchange fails and the request stays pending.
+            // Relaxed: the owner's own pops are ordered by program order, and a forcing thief
+            // starts from a request that it has read.
+            let relaxed = Ordering::Relaxed;
+            let _ = self
+                .barrier
+                .compare_exchange(barrier, private, relaxed, relaxed);
+        }
     }
 
     #[cold]
@@ -134,7 +143,7 @@ unsafe impl<S: BarrierScheduler> TaskPool<S> for BarrierTasks<S> {
                 }
             };
             if is_owned {
-                self.lower(slot);
+                self.reopen(slot);
                 return Reclaimed::Owned;
             }
         }
@@ -166,7 +175,7 @@ unsafe impl<S: BarrierScheduler> TaskPool<S> for BarrierTasks<S> {
             self.published.set(self.published.get().min(slot));
             self.request();
         } else {
-            self.lower(slot);
+            self.reopen(slot);
         }
     }
 }
@@ -255,24 +264,6 @@ unsafe impl<S: BarrierScheduler> PublicTasks<S> for BarrierTasks<S> {
 
 // The owner's slow paths at the barrier, and the thief's claim of a public task.
 impl<S: BarrierScheduler> BarrierTasks<S> {
-    /// Moves the barrier down: `slot` is the first free slot, and slots that are neither published
-    /// nor below a spawn become private again.
-    fn lower(&self, slot: *mut Slot<S>) {
-        let published = self.published.get().min(slot);
-        self.published.set(published);
-        let private = published.max(self.stack.spawn_top()).addr();
-        let barrier = self.barrier.load(Ordering::Relaxed);
-        if barrier & REQUESTED == 0 && barrier > private {
-            // If a thief asks at this moment, the exchange fails and the request stays pending.
-            // Relaxed: the owner's own pops are ordered by program order, and a forcing thief
-            // starts from a request that it has read.
-            let relaxed = Ordering::Relaxed;
-            let _ = self
-                .barrier
-                .compare_exchange(barrier, private, relaxed, relaxed);
-        }
-    }
-
     /// Answers with the owner's oldest private tasks. If it has none, the request stays pending,
     /// and the next push answers it.
     #[cold]
