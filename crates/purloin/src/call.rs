@@ -3,7 +3,7 @@
 //! Nearly everything that a worker runs descends from a call: a call of [`Pool::run`](crate::Pool::run),
 //! or a job left by [`Pool::spawn`](crate::Pool::spawn). Three things must find their way back to
 //! that call: the panic of a task whose result is never fetched; a job that spawns another job, for
-//! [`Pool::wait`](crate::Pool::wait); and a worker that waits for another pool (`pool/calls.rs`). None of them may add to
+//! [`Pool::wait`](crate::Pool::wait); and a worker that waits for another pool (`pool/outside.rs`). None of them may add to
 //! the cost of a join. So each worker records the calls that it runs, and a thief looks for the lineage of its task there.
 //!
 //! # Calls

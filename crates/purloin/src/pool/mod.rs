@@ -1,14 +1,14 @@
 //! Pools: their threads, their lifecycle, and work from outside.
 //!
-//! - [`builder`], [`build`] and [`mod@global`]: how a pool is made.
+//! - [`builder`], [`start`] and [`mod@global`]: how a pool is made.
 //! - [`shared`]: the state that its workers share.
 //! - [`threads`]: the threads of the workers, and [`worker`]: what each of them does.
-//! - [`placement`]: where a worker's memory lies, and [`stack_sizes`]: how large its stacks are.
-//! - [`calls`] and [`inbox`]: calls and jobs from outside, their queue, and the threads that
+//! - [`cache_placement`]: where a worker's memory lies, and [`stack_sizes`]: how large its stacks are.
+//! - [`outside`] and [`inbox`]: calls and jobs from outside, their queue, and the threads that
 //!   wait for them.
 //! - [`rescue`]: a processor for work from outside that no worker begins.
 //! - [`quiescence`]: waiting for all spawned jobs.
-//! - [`fork`]: what a forked process does without the threads.
+//! - [`forked_process`]: what a forked process does without the threads.
 //! - [`handlers`]: functions of the program that a pool calls.
 
 mod builder;

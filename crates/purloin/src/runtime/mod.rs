@@ -2,20 +2,19 @@
 //!
 //! Read the files in this order:
 //!
-//! 1. [`slot`]: one task in place, and its [`state`].
+//! 1. [`slot`]: one task in place, in a slot or in the frame of the thread that waits for it, and its [`state`].
 //! 2. [`stack`]: a worker's slots, with a top and a bottom.
 //! 3. [`return_barrier`]: the default scheduler's protocol between an owner and its thieves.
 //! 4. [`token`] and [`join`]: what a program holds, and the fast path.
-//! 5. [`in_frame`]: a task whose closure and result lie in the frame of the thread that waits for it.
-//! 6. [`frame`]: the bookkeeping that keeps finishes and tasks properly nested, and says which cancellation stops a
+//! 5. [`frame`]: the bookkeeping that keeps finishes and tasks properly nested, and says which cancellation stops a
 //!    loop and from which call a task descends.
-//! 7. [`finish`](mod@finish): finish and its spawns; [`finish_queue`]: the tasks of a finish that any worker may run.
-//! 8. [`future`](mod@future): futures, as a pool runs them; see [`promise`](crate::promise) for the rest.
-//! 9. [`shared_loop`]: loops whose parts share an iterator, as a pool runs them.
-//! 10. [`public_tasks`]: how owners publish tasks, and how thieves look for them and claim them.
-//! 11. [`steal`]: what a thief does with a task; [`leapfrog`]: how a worker waits for a stolen task.
+//! 6. [`finish`](mod@finish): finish and its spawns; [`finish_queue`]: the tasks of a finish that any worker may run.
+//! 7. [`future`](mod@future): futures, as a pool runs them; see [`promise`](crate::promise) for the rest.
+//! 8. [`shared_loop`]: loops whose parts share an iterator, as a pool runs them.
+//! 9. [`steal`]: how owners publish tasks, and how thieves look for them and claim them.
+//! 10. [`stolen`]: what a thief does with a task, and how its owner waits for it.
 //!
-//! [`return_barrier`] is one scheduler. [`public_tasks`] serves all schedulers whose thieves reach into the pools
+//! [`return_barrier`] is one scheduler. [`steal`] serves all schedulers whose thieves reach into the pools
 //! of their victims. Everything else is the same under every scheduler. The seam is
 //! [`crate::scheduler`]. How workers without work sleep and wake is in [`crate::sleep`].
 //!
@@ -23,10 +22,10 @@
 //!
 //! The owner pushes the second closure ([`join`], [`slot`], [`stack`]). If a thief has asked,
 //! the owner makes older tasks public ([`return_barrier`]). An idle worker
-//! (`pool/worker/idle.rs`) looks at its victims, claims the oldest public task ([`public_tasks`]) and runs it
-//! ([`steal`]). The task writes its result into the slot ([`join`]); then the thief sets the slot's state to
-//! DONE, and wakes the owner if it sleeps ([`steal`]). The owner's pop fails, so it blocks and leapfrogs
-//! ([`leapfrog`], `pool/worker/wait.rs`) until the state is DONE, and takes the result out of the slot
+//! (`pool/worker/main_loop.rs`) looks at its victims, claims the oldest public task ([`steal`]) and runs it
+//! ([`stolen`]). The task writes its result into the slot ([`join`]); then the thief sets the slot's state to
+//! DONE, and wakes the owner if it sleeps ([`stolen`]). The owner's pop fails, so it blocks and leapfrogs
+//! ([`stolen`], `pool/worker/wait.rs`) until the state is DONE, and takes the result out of the slot
 //! ([`join`]).
 //!
 //! # Where the top is kept

@@ -1,7 +1,7 @@
 //! Thieves that reach into their victim's task pool: what they may take, and how they look for it.
 //!
 //! This file has, in this order: the trait [`PublicTasks`], the owner's side, and the thief's side.
-//! For a blocked thief, see also [`super::leapfrog`]. [`crate::sleep`] describes how an idle or blocked
+//! For a blocked thief, see also [`super::stolen`]. [`crate::sleep`] describes how an idle or blocked
 //! worker waits between two attempts.
 
 use super::slot::{Header, Slot};
@@ -215,7 +215,7 @@ fn publish_and_wake<S: ReachesIn>(owner: Me<'_, S>, what: Publish) -> bool {
     let published = owner.tasks.publish(what);
     owner.timer().served(begin);
     // A forked process has no workers to wake.
-    if published == 0 || owner.pool().current().is_none() {
+    if published == 0 || !owner.is_current() {
         return false;
     }
     owner.count(Count::Publications);

@@ -148,7 +148,7 @@ impl<S: Scheduler> Me<'_, S> {
     /// Blocks until the stolen task with this outcome is done. Meanwhile this worker leapfrogs, if
     /// the thief offers only descendants of that task (`may_leapfrog`).
     pub(super) fn await_stolen(self, outcome: &StateWord, may_leapfrog: &dyn Fn() -> bool) {
-        if self.pool().current().is_none() {
+        if !self.is_current() {
             // The thief does not exist in a forked process.
             self.pool().check_process();
         }

@@ -157,12 +157,10 @@ impl<'w, S: Scheduler> Worker for Token<'w, S> {
         match self.thread.frame() {
             Some(_) => future::future(self.thread, self.top, std::ptr::null(), f),
             // A forked process has no other worker. (A measured thread has none, either: its token runs the task.)
-            None if self.thread.pool().current().is_none() => {
-                match call(self.thread, |mut w| w.future(f)) {
-                    Ok(handle) => handle,
-                    Err(panic) => resume_unwind(panic),
-                }
-            }
+            None if !self.thread.is_current() => match call(self.thread, |mut w| w.future(f)) {
+                Ok(handle) => handle,
+                Err(panic) => resume_unwind(panic),
+            },
             None => future::detached_future(self.thread.pool(), Kind::Detached, f),
         }
     }

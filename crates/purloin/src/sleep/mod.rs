@@ -3,7 +3,7 @@
 //! There are two kinds of worker without work:
 //!
 //! - An **idle** worker has an empty stack and takes any task from any worker
-//!   ([`idle`](crate::pool::worker::idle)).
+//!   ([`main_loop`](crate::pool::worker::main_loop)).
 //! - A **blocked** worker waits in a join, at the end of a finish or for a future, and takes only
 //!   descendants of the awaited task, unless the program asks for
 //!   [more](crate::Builder::run_anything_while_blocked) ([`wait`](mod@crate::pool::worker::wait)).

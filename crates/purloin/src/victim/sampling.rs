@@ -79,7 +79,7 @@ mod tests {
 
         fn walk(&self, me: usize, workers: usize) -> Walk {
             let mut walk = Random.walk(me, workers).with_samples(2);
-            walk.look = LOOK;
+            walk.before_victim = || std::thread::sleep(LOOK);
             walk
         }
     }

@@ -19,9 +19,9 @@ pub struct Walk {
     /// The victim sets, and the progress through the current one. Without them a round is a full circle.
     sets: Option<(Sets, SetRound)>,
     samples: usize,
-    /// How long a test takes for each victim.
+    /// What a test does before each victim.
     #[cfg(test)]
-    pub(super) look: std::time::Duration,
+    pub(super) before_victim: fn(),
 }
 
 impl Walk {
@@ -44,7 +44,7 @@ impl Walk {
             sets: None,
             samples: 1,
             #[cfg(test)]
-            look: std::time::Duration::ZERO,
+            before_victim: || (),
         }
     }
 
@@ -72,9 +72,7 @@ impl Walk {
     /// next round.
     pub(crate) fn next(&mut self) -> Option<usize> {
         #[cfg(test)]
-        if !self.look.is_zero() {
-            std::thread::sleep(self.look);
-        }
+        (self.before_victim)();
         let is_over = match &mut self.sets {
             None => self.visited == self.victims.len(),
             Some((sets, round)) => {

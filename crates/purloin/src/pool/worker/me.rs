@@ -14,6 +14,7 @@ use crate::scheduler::{Point, Protocol, Scheduler};
 use crate::sleep::{SpinTime, TinyTasks};
 use crate::stats::{Activity, Count, Timer};
 use crate::sync::plain::Ordering;
+use crate::this_thread;
 use crate::victim::Walk;
 
 /// A worker, on its own thread: what other threads see of it ([`Remote`]), and what only this thread may do.
@@ -162,6 +163,11 @@ impl<'w, S: Scheduler> Me<'w, S> {
 
     pub(crate) fn pool(self) -> &'w Shared<S> {
         self.remote.pool()
+    }
+
+    /// Returns whether this thread still runs the worker. In a forked process it does not.
+    pub(crate) fn is_current(self) -> bool {
+        this_thread::worker_of(self.pool().id).is_some()
     }
 
     /// Returns the pool as the program sees it.

@@ -4,7 +4,7 @@
 //!   take is in [`PublicTasks`](crate::scheduler::PublicTasks).
 //! - [`me`]: what only its own thread uses and does.
 //! - [`main_loop`]: what its thread does from start to end, and how it looks for work, and sleeps when there is none.
-//! - [`wait`](mod@wait): how it waits in the middle of a task. `runtime/leapfrog.rs` has the wait for a
+//! - [`wait`](mod@wait): how it waits in the middle of a task. `runtime/stolen.rs` has the wait for a
 //!   stolen task.
 //! - [`current`]: how code on its thread finds it.
 //! - [`mail`]: jobs that only this worker may run, also while it is blocked.

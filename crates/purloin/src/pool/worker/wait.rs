@@ -12,7 +12,7 @@
 //! 4. spins, if what it may run can come within nanoseconds, or if it may run anything;
 //! 5. asks for a wake-up, hands off its processor, looks for others, and sleeps.
 //!
-//! The wait for a stolen task is in `runtime/leapfrog.rs`, and the wait for a queue in `runtime/finish_queue.rs`.
+//! The wait for a stolen task is in `runtime/stolen.rs`, and the wait for a queue in `runtime/finish_queue.rs`.
 //!
 //! Before it runs anything, it ends the handoff, and so has its processor again.
 //!
