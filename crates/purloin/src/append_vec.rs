@@ -1,10 +1,10 @@
-//! An array with one element for each worker of a pool.
+//! A list that grows in place, while other threads read it.
 //!
-//! A pool has room for all of its workers from the start, but a spare worker is made only when its
-//! thread starts. Until then its place in the array is untouched memory: most pools never need a spare
+//! A pool keeps its workers and their parkers in such lists. It has room for all of its workers from the start, but a spare worker is made only when its
+//! thread starts. Until then its place in the list is untouched memory: most pools never need a spare
 //! worker, and programs that make a pool for each call would pay for all of them each time.
 //!
-//! Elements are made in the order of the workers, under a lock, and stay until the array is gone. So
+//! Elements are made in their order, under a lock, and stay until the list is gone. So
 //! those that exist are a slice that only grows, and readers need no lock.
 
 use std::mem::ManuallyDrop;
@@ -12,8 +12,7 @@ use std::ops::Deref;
 
 use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
 
-/// One element for each worker that exists: the regular workers, then the spare workers whose threads
-/// have been started.
+/// A list with a fixed capacity. Its elements never move.
 pub(crate) struct AppendVec<T> {
     first: *mut T,
     capacity: usize,
@@ -22,7 +21,7 @@ pub(crate) struct AppendVec<T> {
     growing: Mutex<()>,
 }
 
-// SAFETY: a `AppendVec` owns its elements as a `Vec` would.
+// SAFETY: an `AppendVec` owns its elements as a `Vec` would.
 unsafe impl<T: Send> Send for AppendVec<T> {}
 // SAFETY: other threads get shared references to elements. An element is written to its place before
 // `len` counts it, under the lock, and no reference to that place exists before. Any thread may write
@@ -30,7 +29,7 @@ unsafe impl<T: Send> Send for AppendVec<T> {}
 unsafe impl<T: Send + Sync> Sync for AppendVec<T> {}
 
 impl<T> AppendVec<T> {
-    /// Returns room for this many workers.
+    /// Returns an empty list with room for this many elements.
     pub(crate) fn with_capacity(capacity: usize) -> Self {
         let mut elements = ManuallyDrop::new(Vec::with_capacity(capacity));
         AppendVec {
@@ -41,24 +40,24 @@ impl<T> AppendVec<T> {
         }
     }
 
-    /// Returns the address that the element of a worker has once it exists.
-    pub(crate) fn place(&self, worker: usize) -> *const T {
-        self.first.wrapping_add(worker)
+    /// Returns the address that an element has once it exists.
+    pub(crate) fn place(&self, index: usize) -> *const T {
+        self.first.wrapping_add(index)
     }
 
-    /// Makes the elements of the workers up to and including this one that do not exist yet.
+    /// Makes the elements up to and including the one at `index` that do not exist yet.
     ///
     /// # Errors
     ///
-    /// Returns the error of `make`. A later call tries the same worker again.
+    /// Returns the error of `make`. A later call tries the same element again.
     pub(crate) fn grow<E>(
         &self,
-        worker: usize,
+        index: usize,
         make: impl Fn(usize) -> Result<T, E>,
     ) -> Result<(), E> {
-        assert!(worker < self.capacity, "there is room for the worker");
+        assert!(index < self.capacity, "there is room for the element");
         let _growing = lock(&self.growing);
-        for next in self.len()..=worker {
+        for next in self.len()..=index {
             let new = make(next)?;
             // SAFETY: the place lies in the allocation, because `next` is below the capacity. No
             // element was written to it before, and nothing refers to it: `len` does not count it, and

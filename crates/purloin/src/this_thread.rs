@@ -59,13 +59,13 @@ crate::sync::thread_local! {
     static CURRENT: Cell<Current> = const { Cell::new(Current::NONE) };
 }
 
-/// Sets what runs on this thread. When the guard is dropped, it sets `after`.
-fn set(current: Current, after: Current) -> impl Drop + use<> {
-    struct Guard(Current);
+/// Sets what runs on this thread. When the guard is dropped, it sets what `after` returns for that moment.
+fn set<F: Fn(Current) -> Current>(current: Current, after: F) -> impl Drop + use<F> {
+    struct Guard<F: Fn(Current) -> Current>(F);
 
-    impl Drop for Guard {
+    impl<F: Fn(Current) -> Current> Drop for Guard<F> {
         fn drop(&mut self) {
-            CURRENT.with(|current| current.set(self.0));
+            CURRENT.with(|current| current.set((self.0)(current.get())));
         }
     }
 
@@ -133,7 +133,7 @@ pub(crate) unsafe fn enter(
         host: Some(host),
         ..last
     };
-    set(current, last.without_worker())
+    set(current, Current::without_worker)
 }
 
 /// Makes this thread no worker.
@@ -172,7 +172,8 @@ pub(crate) fn measured<R>(f: impl FnOnce() -> R) -> R {
         is_measured: true,
         ..Current::NONE
     };
-    let _guard = set(current, CURRENT.with(Cell::get));
+    let last = CURRENT.with(Cell::get);
+    let _guard = set(current, move |_| last);
     f()
 }
 

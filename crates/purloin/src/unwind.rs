@@ -102,8 +102,9 @@ impl FirstPanic {
             Some(_) => Some(panic),
             None => first.replace(panic),
         };
-        // Relaxed: the caller of `take` has waited for all tasks. (The finish of a serial task may miss
-        // its panic, if another thread drops the handle at the same time.)
+        // Relaxed: the caller of `take` has waited for its tasks, and the end of each orders the panic before that. Two callers
+        // may miss a panic that comes at the same time: the finish of a serial task, if another thread drops the handle,
+        // and `Pool::wait`, if the job is newer. The next wait gets it.
         self.has_come.store(true, Ordering::Relaxed);
         drop(first);
         discard(second);

@@ -268,7 +268,7 @@ impl Look {
 
 impl Drop for Look {
     fn drop(&mut self) {
-        // SAFETY: as in `end`.
+        // SAFETY: the look was counted, and no longer is: `end` forgets a look that it has ended.
         unsafe { Pending::came(self.pending, false) };
     }
 }

@@ -15,7 +15,7 @@
 //! # Strips and blocks
 //!
 //! Within a strip the compiler sees only the body, and may unroll and vectorise it. [`Pace`] chooses
-//! strips of about a hundred nanoseconds, or of 128 iterations if that is longer. The overhead of a
+//! strips of about a hundred nanoseconds, or of 128 iterations if that is longer, and shorter ones at the end of a block. The overhead of a
 //! strip is two or three nanoseconds. Several strips are a **block** of some microseconds. At the
 //! end of each block the worker reads the clock, which takes longer, and adapts both lengths to the
 //! speed of the loop.

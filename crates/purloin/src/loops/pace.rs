@@ -9,10 +9,6 @@ use crate::tunables;
 /// Otherwise each fourth vector that a vectorised loop loads or stores lies in two lines.
 const ALIGNMENT: u64 = 16;
 
-/// Minimum length of a strip that is shortened because the block ends. Shorter strips of a vectorised loop would
-/// take less time than the look for thieves after each.
-const LAST_STRIP: usize = 32;
-
 /// The numbers of iterations in a block and in a strip, adapted to the speed of the loop.
 #[derive(Clone, Copy)]
 pub(crate) struct Pace {
@@ -72,11 +68,13 @@ impl Pace {
         }
     }
 
-    /// Returns the length of the next strip, with `left` iterations of the block left. It is at most a quarter of them,
-    /// but not less than [`LAST_STRIP`]: slow iterations at the end of a fast loop should not all lie in one strip.
+    /// Returns the length of the next strip, with `left` iterations of the block left. Most strips are `strip` iterations
+    /// long. Near the end of the block, a strip is a quarter of what is left, rounded up to [`ALIGNMENT`], but no shorter
+    /// than [`LAST_STRIP`](tunables::LAST_STRIP) unless fewer iterations are left.
     #[inline(always)]
     pub(crate) fn next_strip(strip: usize, left: usize) -> usize {
-        let most = (left / 4).max(LAST_STRIP) & !(ALIGNMENT as usize - 1);
+        let quarter = (left / 4 + 1).next_multiple_of(ALIGNMENT as usize);
+        let most = quarter.max(tunables::LAST_STRIP.get() as usize);
         strip.min(most).min(left)
     }
 
@@ -205,7 +203,7 @@ mod tests {
         let strips: Vec<_> = strips.collect();
         assert_eq!(
             strips,
-            [128, 128, 128, 128, 112, 80, 64, 48, 32, 32, 32, 32, 32, 24]
+            [128, 128, 128, 128, 128, 96, 80, 48, 48, 32, 32, 24]
         );
         assert_eq!(Pace::next_strip(1, 1000), 1);
     }

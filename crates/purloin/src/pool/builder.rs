@@ -35,18 +35,18 @@ const WORKERS_VARIABLE: &str = "PURLOIN_WORKERS";
 /// # Ok::<(), purloin::BuildError>(())
 /// ```
 pub struct Builder<S: Scheduler = ReturnBarrier> {
+    workers: Option<usize>,
+    spare_workers: Option<usize>,
+    stack_size: Option<usize>,
+    pub(super) pinned: bool,
     pub(super) options: Options,
     pub(super) thread_name: Box<dyn Fn(usize) -> String>,
     pub(super) scheduler: Arc<S>,
 }
 
-/// The options of a pool that have the same type for every scheduler, and may be sent to its threads.
+/// The options that a running pool keeps.
 #[derive(Clone)]
 pub(crate) struct Options {
-    pub(super) workers: Option<usize>,
-    pub(super) spare_workers: Option<usize>,
-    pub(super) stack_size: Option<usize>,
-    pub(super) pinned: bool,
     pub(super) victims: Arc<dyn Selection>,
     pub(crate) splitting: Splitting,
     pub(super) timed: bool,
@@ -62,10 +62,10 @@ pub(crate) struct Options {
 impl<S: Scheduler> std::fmt::Debug for Builder<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Builder")
-            .field("workers", &self.options.workers)
-            .field("spare_workers", &self.options.spare_workers)
-            .field("stack_size", &self.options.stack_size)
-            .field("pinned", &self.options.pinned)
+            .field("workers", &self.workers)
+            .field("spare_workers", &self.spare_workers)
+            .field("stack_size", &self.stack_size)
+            .field("pinned", &self.pinned)
             .field("splitting", &self.options.splitting)
             .field("timed", &self.options.timed)
             .finish_non_exhaustive()
@@ -75,11 +75,11 @@ impl<S: Scheduler> std::fmt::Debug for Builder<S> {
 impl Default for Builder {
     fn default() -> Self {
         Builder {
+            workers: None,
+            spare_workers: None,
+            stack_size: None,
+            pinned: false,
             options: Options {
-                workers: None,
-                spare_workers: None,
-                stack_size: None,
-                pinned: false,
                 victims: Arc::new(Random),
                 splitting: Splitting::default(),
                 timed: false,
@@ -107,7 +107,7 @@ impl<S: Scheduler> Builder<S> {
     /// Sets the number of workers. The default is the value of the environment variable
     /// `PURLOIN_WORKERS`, or else one worker for each available core.
     pub fn workers(mut self, workers: usize) -> Self {
-        self.options.workers = Some(workers);
+        self.workers = Some(workers);
         self
     }
 
@@ -142,7 +142,7 @@ impl<S: Scheduler> Builder<S> {
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
     pub fn spare_workers(mut self, spares: usize) -> Self {
-        self.options.spare_workers = Some(spares);
+        self.spare_workers = Some(spares);
         self
     }
 
@@ -212,7 +212,7 @@ impl<S: Scheduler> Builder<S> {
     /// The size is reserved as address space, and four times as much for the worker's tasks. Pages
     /// take memory only once they are used.
     pub fn stack_size(mut self, bytes: usize) -> Self {
-        self.options.stack_size = Some(bytes);
+        self.stack_size = Some(bytes);
         self
     }
 
@@ -303,7 +303,7 @@ impl<S: Scheduler> Builder<S> {
     /// and have the machine to themselves. Without it the system may queue a woken worker behind
     /// its waker, for milliseconds, although another processor is idle.
     pub fn pinned(mut self, pinned: bool) -> Self {
-        self.options.pinned = pinned;
+        self.pinned = pinned;
         self
     }
 
@@ -346,6 +346,10 @@ impl<S: Scheduler> Builder<S> {
     /// ```
     pub fn scheduler<T: Scheduler>(self, scheduler: T) -> Builder<T> {
         Builder {
+            workers: self.workers,
+            spare_workers: self.spare_workers,
+            stack_size: self.stack_size,
+            pinned: self.pinned,
             options: self.options,
             thread_name: self.thread_name,
             scheduler: Arc::new(scheduler),
@@ -376,7 +380,7 @@ impl<S: Scheduler> Builder<S> {
         is_refused: impl Fn(&BuildError) -> bool,
     ) -> Result<Pool<S>, BuildError> {
         let (workers, spares) = self.check()?;
-        let stacks: Cow<'static, [Stacks]> = match self.options.stack_size {
+        let stacks: Cow<'static, [Stacks]> = match self.stack_size {
             Some(size) => vec![stack_sizes::with_tasks(size)].into(),
             None => stack_sizes::default_stacks(stack_sizes::left(), workers).into(),
         };
@@ -419,23 +423,23 @@ impl<S: Scheduler> Builder<S> {
         mut self,
         start: impl FnMut(WorkerStart<S>) -> io::Result<()>,
     ) -> Result<Pool<S>, BuildError> {
-        self.options.spare_workers.get_or_insert(0);
+        self.spare_workers.get_or_insert(0);
         // Not after an error of `start`, which may have made some of the threads.
         self.try_stacks(start, |error| matches!(error, BuildError::TaskStack { .. }))
     }
 
     /// Checks the options. Returns the number of workers and the maximum number of spare workers.
     fn check(&self) -> Result<(usize, usize), BuildError> {
-        let workers = match self.options.workers {
+        let workers = match self.workers {
             Some(workers) => in_range(workers).ok_or(BuildError::Workers(workers))?,
             None => workers_by_environment()?.unwrap_or_else(available_cores),
         };
         let sizes = Builder::MIN_STACK_SIZE..=Builder::MAX_STACK_SIZE;
-        if let Some(size) = self.options.stack_size.filter(|size| !sizes.contains(size)) {
+        if let Some(size) = self.stack_size.filter(|size| !sizes.contains(size)) {
             return Err(BuildError::StackSize(size));
         }
         self.options.victims.check()?;
-        let spares = match self.options.spare_workers {
+        let spares = match self.spare_workers {
             _ if !S::HANDS_OFF => 0,
             Some(spares @ 0..=Builder::MAX_WORKERS) => spares,
             Some(spares) => return Err(BuildError::SpareWorkers(spares)),

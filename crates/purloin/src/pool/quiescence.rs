@@ -13,13 +13,12 @@
 //! idle, and ends all waits up to that number.
 
 use std::collections::VecDeque;
-use std::time::Duration;
-
 use std::ptr::null;
+use std::time::Duration;
 
 use crate::call::NO_GENERATION;
 use crate::sync::thread::{self, Thread};
-use crate::sync::{AtomicUsize, Mutex, Ordering, lock};
+use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, lock};
 use crate::this_thread::{block, raise};
 use crate::unwind::{FirstPanic, discard};
 
@@ -50,10 +49,6 @@ impl Inner {
     /// Returns the index of a generation in `pending`, or the index at which to insert it.
     fn place(&self, generation: u64) -> Result<usize, usize> {
         self.pending.binary_search_by_key(&generation, |&(g, _)| g)
-    }
-
-    fn wake_threads(&mut self) {
-        self.threads.drain(..).for_each(|thread| thread.unpark());
     }
 }
 
@@ -88,12 +83,12 @@ impl Quiescence {
         inner.pending[place].1 -= 1;
         if inner.pending[place].1 == 0 {
             inner.pending.remove(place);
-            inner.wake_threads();
+            wake_threads(inner);
         }
     }
 
     /// Waits until all jobs that were spawned before have ended, and all jobs that these have
-    /// spawned in turn. For `limit`, see [`Self::wait_until`].
+    /// spawned in turn. For `limit`, see [`block`].
     pub(super) fn wait(&self, limit: &dyn Fn() -> Option<Duration>) {
         let mut inner = lock(&self.inner);
         let last = inner.generation;
@@ -117,7 +112,7 @@ impl Quiescence {
     pub fn end(&self, wait: u64) {
         let mut inner = lock(&self.inner);
         inner.ended_wait = inner.ended_wait.max(wait);
-        inner.wake_threads();
+        wake_threads(inner);
     }
 
     /// Waits until the scheduler has detected quiescence. `ask` makes the scheduler look.
@@ -144,9 +139,11 @@ impl Quiescence {
         let is_over_by_now = || {
             let mut inner = lock(&self.inner);
             let is_over = is_over(&inner);
-            inner.threads.retain(|thread| thread.id() != this.id());
-            if !is_over {
-                inner.threads.push(this.clone());
+            let is_this = |thread: &Thread| thread.id() == this.id();
+            match inner.threads.iter().position(is_this) {
+                Some(place) if is_over => drop(inner.threads.swap_remove(place)),
+                None if !is_over => inner.threads.push(this.clone()),
+                _ => (),
             }
             is_over
         };
@@ -159,6 +156,13 @@ impl Quiescence {
             raise(panic);
         }
     }
+}
+
+/// Wakes all waiting threads, without the lock.
+fn wake_threads(mut inner: MutexGuard<'_, Inner>) {
+    let threads = std::mem::take(&mut inner.threads);
+    drop(inner);
+    threads.into_iter().for_each(|thread| thread.unpark());
 }
 
 impl Drop for Quiescence {

@@ -52,7 +52,7 @@ impl<S: Scheduler> Builder<S> {
                 names: Mutex::new(names.into()),
                 workers,
                 stack_size,
-                processors: match self.options.pinned {
+                processors: match self.pinned {
                     true => threads::processors(),
                     false => Box::default(),
                 },

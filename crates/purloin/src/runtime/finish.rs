@@ -449,7 +449,7 @@ impl<S: Scheduler> Me<'_, S> {
     pub(super) fn push_spawn(self, slot: *mut Slot<S>) {
         self.tasks.push(slot);
         self.stack().set_spawn_top(slot.wrapping_add(1));
-        // Pairs with the heavy side in `public_tasks::finds_anything`.
+        // Pairs with the heavy side in `steal::finds_anything`.
         asymmetric::light();
         match self.core().is_first_spawn.get() {
             false => _ = S::Protocol::answer(self, Point::Spawn { is_first: false }),

@@ -127,7 +127,8 @@ impl<S: Scheduler> Queue<S> {
     pub(super) fn run(&self, thread: Me<'_, S>, task: impl FnOnce()) {
         let outer = thread.timer().switch_to_application();
         // The owner of the finish waits for the task, and so does the finish's root.
-        let in_lineage = thread.enter_lineage(self.lineage);
+        // SAFETY: the call from which the finish descends waits for the task, until `ended_one`.
+        let in_lineage = unsafe { thread.enter_lineage(self.lineage) };
         let owner = self.pending.waiter();
         // SAFETY: the call from which the finish descends waits for the task.
         let is_awaited_elsewhere = owner.is_outside() && unsafe { self.lineage.has_caller() };
@@ -206,11 +207,10 @@ fn call_worker<S: Scheduler>(pool: &Shared<S>, queue: Arc<Queue<S>>) {
         if has_more {
             call_worker(thread.pool(), Arc::clone(&queue));
         }
-        let token = Token::at_top(thread);
-        let batch = Batch::begin(&token);
+        let batch = Batch::begin(&Token::at_top(thread));
         queue.run(thread, || task.run(thread));
         if let Some(mut batch) = batch {
-            while batch.goes_on(&token)
+            while batch.goes_on(&Token::at_top(thread))
                 && let Some(task) = queue.pop()
             {
                 queue.run(thread, || task.run(thread));

@@ -59,8 +59,8 @@
 //! **The last public task.** Owner ([`reclaim`]) and thieves ([`claim`]) all move its state
 //! away from TASK by compare-and-swap; one succeeds.
 //!
-//! [`reclaim`]: TaskPool::reclaim
-//! [`claim`]: PublicTasks::claim
+//! [`reclaim`]: crate::scheduler::TaskPool::reclaim
+//! [`claim`]: crate::scheduler::PublicTasks::claim
 //!
 //! **A stale `bottom`.** A thief reads `bottom` and loses its processor. Meanwhile the owner joins
 //! the tasks below and pushes new ones. The thief's claim may then hit a task that is public, but

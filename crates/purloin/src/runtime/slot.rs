@@ -193,8 +193,8 @@ unsafe impl Header for StateWord {
 
 /// A task in memory of the thread that waits for it, usually in its frame: a closure, and the place for its result.
 ///
-/// One thread takes the closure and leaves the result; the thread
-/// that waits takes the result. Neither is dropped with this value.
+/// One thread takes the closure and leaves the result; the thread that waits takes the result. Neither is dropped with this
+/// value.
 pub(crate) struct InFrame<F, R> {
     closure: ManuallyDrop<F>,
     result: MaybeUninit<thread::Result<R>>,

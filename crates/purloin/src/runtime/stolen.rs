@@ -83,7 +83,8 @@ pub(crate) fn run<S: Scheduler>(thief: Me<'_, S>, stolen: Stolen<S>) {
     S::Protocol::answer(thief, Point::StolenBegin);
     let victim = &thief.pool().worker_threads[stolen.victim];
     // SAFETY: the caller of `Stolen::new` has taken the task. It runs once, because this function
-    // consumes `stolen`. Its frame begins here. Its owner keeps the slot until the task is done.
+    // consumes `stolen`. Its frame begins here. Its owner keeps the slot until the task is done. The call from which it
+    // descends, if there is one, waits for the task, which the thief holds until `end`.
     unsafe {
         let (scope, call) = victim.frames.around(stolen.slot.addr());
         let in_lineage = thief.enter_lineage(Lineage::of(call));

@@ -89,7 +89,7 @@ impl Sleep {
         is_idle
     }
 
-    /// Returns whether no other worker uses the index of `worker`, as [`Self::vacate`] does.
+    /// Frees the index of `worker` if an idle worker uses it. Returns whether no other worker uses the index then.
     fn vacate_for(&self, sleepers: &mut Sleepers, worker: usize) -> bool {
         match sleepers.indices.of(worker) {
             Some(index) if !sleepers.indices.may_run(worker) => self.vacate(sleepers, index),

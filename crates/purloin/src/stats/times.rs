@@ -217,7 +217,12 @@ pub struct Times {
     pub crossing: Duration,
 }
 
-sums!(Times: application, stealing, searching, application_in_join, stealing_in_join, searching_in_join, serving, waking, crossing,);
+// All fields.
+sums! {
+    Times:
+    application, stealing, searching, application_in_join, stealing_in_join, searching_in_join,
+    serving, waking, crossing,
+}
 
 impl Times {
     /// Returns the worker's lifetime: the sum of the first six fields.

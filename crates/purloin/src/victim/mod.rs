@@ -3,7 +3,7 @@
 //! A selection is a type: [`Random`], [`Sets`], or [`Sampling`] in the order of either. A pool is
 //! built with a value of this type, and each worker gets a [`Walk`] from it, which returns one
 //! victim after the other. Pools are not generic over the selection, so a program is not compiled once
-//! for each of them.
+//! for each selection.
 //!
 //! Sources: Wool, sections 2 and 5.2.
 

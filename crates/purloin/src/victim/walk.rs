@@ -8,7 +8,7 @@ use super::sets::{SetRound, SetStep, Sets};
 /// a round.
 ///
 /// The walk goes through a random permutation of the other workers, in circles from a random start. Each worker has its
-/// own, because thieves that walk in the same order meet again and again. It is precomputed, because a random number for
+/// own, because thieves that walk in the same order meet again and again. The permutation is precomputed, because a random number for
 /// each attempt would cost as much as the attempt (Wool, section 5.2).
 pub struct Walk {
     victims: Box<[u16]>,

@@ -3,7 +3,7 @@
 //! - [`remote`]: what every thread sees of it: its tasks and its place among the pool's workers. What a thief may
 //!   take is in [`PublicTasks`](crate::scheduler::PublicTasks).
 //! - [`me`]: what only its own thread uses and does.
-//! - [`main_loop`]: what its thread does from start to end, and how it looks for work, and sleeps when there is none.
+//! - [`main_loop`]: the loop of its thread, which looks for work, runs it, and sleeps if there is none.
 //! - [`wait`](mod@wait): how it waits in the middle of a task. `runtime/stolen.rs` has the wait for a
 //!   stolen task.
 //! - [`current`]: how code on its thread finds it.

@@ -1,4 +1,5 @@
-//! How a worker enters and leaves frames and [calls](crate::call), and how many suspended tasks may lie below them.
+//! How a worker enters and leaves frames and [calls](crate::call), how it ends the tasks that code has left in a frame, and
+//! how many suspended tasks may lie below.
 
 use std::ptr::{null, null_mut};
 
@@ -75,9 +76,14 @@ impl<'w, S: Scheduler> Me<'w, S> {
     }
 
     /// Enters the lineage of a task, until the guard is dropped: a task that the worker waits for,
-    /// or the first item after idleness. The guard is dropped before the task is marked done.
+    /// or the first item after idleness.
+    ///
+    /// # Safety
+    ///
+    /// The call of the lineage, if it has one, lives until the guard is dropped: it waits for the task, which is not
+    /// marked done before.
     #[inline(never)]
-    pub(crate) fn enter_lineage(self, lineage: Lineage) -> InLineage<'w, S> {
+    pub(crate) unsafe fn enter_lineage(self, lineage: Lineage) -> InLineage<'w, S> {
         let outer = self.call();
         let mut detour = None;
         let call = if lineage.is_none() || std::ptr::eq(lineage.call(), outer) {
@@ -85,14 +91,15 @@ impl<'w, S: Scheduler> Me<'w, S> {
         } else if outer.is_null() {
             Some(lineage.call())
         } else {
-            // SAFETY: the lineage has a call, which waits for the task, and the guard is dropped before the task is marked
-            // done. `InLineage` leaves the detour's call before it drops the detour.
+            // SAFETY: the lineage has a call, which lives until the guard is dropped, by this function's contract.
+            // `InLineage` leaves the detour's call before it drops the detour.
             let new = unsafe { Detour::new(outer, lineage) };
             Some(detour.insert(new).call())
         };
         InLineage {
             me: self,
-            // SAFETY: the call waits for the task. `InLineage` leaves it before it drops the detour.
+            // SAFETY: by this function's contract the call lives until the guard is dropped. `InLineage` leaves the call
+            // before it drops the detour.
             call: call.map(|call| unsafe { self.enter_call(call) }),
             detour,
         }

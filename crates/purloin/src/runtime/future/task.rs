@@ -183,7 +183,7 @@ impl<S: Scheduler> Task<S> {
         thread: Me<'_, S>,
     ) {
         // SAFETY: the caller keeps the object until `leave_claimed`, or longer. Only the claimant moves the
-        // closure out and writes the result.
+        // closure out and writes the result. The call of the lineage waits for the task, which ends after `run`.
         unsafe {
             let this = task.as_ref();
             // An owner sees the requests of thieves at a push or a pop, and here it does neither. So it answers them

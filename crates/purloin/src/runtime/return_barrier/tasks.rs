@@ -40,7 +40,7 @@ impl<S: BarrierScheduler> BarrierTasks<S> {
     ///
     /// # Safety
     ///
-    /// The caller implements [`Scheduler::task_pool`] and returns the value, so that only the runtime
+    /// The caller implements [`Scheduler::task_pool`](crate::scheduler::Scheduler::task_pool) and returns the value, so that only the runtime
     /// calls its methods, and passes slots of this stack.
     pub unsafe fn new(scheduler: &S, stack: TaskStack<S>) -> Self {
         BarrierTasks {
@@ -57,7 +57,7 @@ impl<S: BarrierScheduler> BarrierTasks<S> {
     clippy::not_unsafe_ptr_arg_deref,
     reason = "by the promise to `new`, only the runtime calls the methods, with slots of this stack"
 )]
-// SAFETY: the page above shows for each race that exactly one thread gets each task. The owner alone
+// SAFETY: the page in `return_barrier.rs` shows for each race that exactly one thread gets each task. The owner alone
 // pushes and pops at the top.
 unsafe impl<S: BarrierScheduler> TaskPool<S> for BarrierTasks<S> {
     #[inline(always)]
@@ -65,8 +65,8 @@ unsafe impl<S: BarrierScheduler> TaskPool<S> for BarrierTasks<S> {
         &self.stack
     }
 
-    /// Whether `slot` is at or above the barrier: one load, from a line that only a request invalidates, and one
-    /// compare.
+    /// Returns whether `slot` is at or above the barrier: one load, from a line that only a request invalidates,
+    /// and one compare.
     #[inline(always)]
     fn is_open(&self, slot: *mut Slot<S>) -> bool {
         // Relaxed: the owner sees a request at a later push or pop.
@@ -180,7 +180,7 @@ unsafe impl<S: BarrierScheduler> TaskPool<S> for BarrierTasks<S> {
     }
 }
 
-// SAFETY: the page above shows for each race that exactly one thread gets each task. Thieves take
+// SAFETY: the page in `return_barrier.rs` shows for each race that exactly one thread gets each task. Thieves take
 // the task at `bottom`, the oldest.
 unsafe impl<S: BarrierScheduler> PublicTasks<S> for BarrierTasks<S> {
     #[inline]
