@@ -83,23 +83,23 @@ impl Head {
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pool: u64,
-    worker: usize,
+    worker: *const (),
     top: *const (),
 }
 
 impl Place {
     /// # Safety
     ///
-    /// This thread runs the worker with this index of the pool with this number, and does so for as long as it has the
-    /// place.
+    /// This thread runs `worker`, a `Remote` of the pool with this number and of its scheduler, and does so for as long as it
+    /// has the place.
     #[inline]
-    pub(crate) unsafe fn new(pool: u64, worker: usize, top: *const ()) -> Place {
+    pub(crate) unsafe fn new(pool: u64, worker: *const (), top: *const ()) -> Place {
         Place { pool, worker, top }
     }
 
-    /// Returns the index of the worker, and the top, if the worker is one of this pool.
+    /// Returns the worker and the top, if the worker is one of this pool.
     #[inline]
-    pub(crate) fn of_pool(&self, pool: u64) -> Option<(usize, *const ())> {
+    pub(crate) fn of_pool(&self, pool: u64) -> Option<(*const (), *const ())> {
         (self.pool == pool).then_some((self.worker, self.top))
     }
 }

@@ -63,6 +63,8 @@ impl State {
 }
 
 /// A [`State`] that several threads change.
+///
+/// The short operations are inlined: compiled apart, each of them would branch on the ordering.
 #[derive(Debug)]
 pub struct StateWord(AtomicU32);
 
@@ -74,11 +76,13 @@ impl StateWord {
     }
 
     /// Loads the state.
+    #[inline]
     pub fn get(&self, order: Ordering) -> State {
         State(self.0.load(order))
     }
 
     /// Stores a state. Only for a thread with exclusive use of the slot.
+    #[inline]
     pub fn set(&self, state: State, order: Ordering) {
         self.0.store(state.0, order);
     }
@@ -103,6 +107,7 @@ impl StateWord {
     ///
     /// Returns the current state if it is not `from`, after acquiring the writes that its writer
     /// released.
+    #[inline]
     pub fn exchange(&self, from: State, to: State, order: Ordering) -> Result<(), State> {
         self.0
             .compare_exchange(from.0, to.0, order, Ordering::Acquire)
@@ -111,6 +116,7 @@ impl StateWord {
     }
 
     /// Stores a state and returns the previous one.
+    #[inline]
     pub fn swap(&self, to: State, order: Ordering) -> State {
         State(self.0.swap(to.0, order))
     }
@@ -129,6 +135,7 @@ impl StateWord {
     }
 
     /// Returns whether the task is done. If so, its result is visible.
+    #[inline]
     pub fn is_done(&self) -> bool {
         // Acquire: a thread that sees DONE sees the result.
         self.get(Ordering::Acquire) == State::DONE

@@ -167,9 +167,15 @@ impl<'w, S: Scheduler> Worker for Token<'w, S> {
 
     #[inline]
     fn get<T: Send>(&mut self, future: Handle<T>) -> T {
-        let (pool, worker) = (self.thread.pool().id, self.thread.index());
+        let (pool, worker) = (self.thread.pool().id, self.thread.remote());
         // SAFETY: a token stays on the thread of its worker.
-        let place = unsafe { Place::new(pool, worker, self.top.cast_const().cast()) };
+        let place = unsafe {
+            Place::new(
+                pool,
+                std::ptr::from_ref(worker).cast(),
+                self.top.cast_const().cast(),
+            )
+        };
         future.get_at(Some(&place))
     }
 

@@ -20,9 +20,7 @@ pub(super) struct Task<S: Scheduler> {
 
 /// Where a future was made, and what it belongs to.
 pub(super) struct Origin<S: Scheduler> {
-    pub(super) pool: *const Shared<S>,
-    /// The number of the pool. The address alone is not enough, because another pool may later be
-    /// at the same address.
+    /// The number of the pool, which may be gone.
     pub(super) pool_id: u64,
     /// The flag of the scope around the code that made the future.
     pub(super) scope: CancelFlag,
@@ -42,7 +40,6 @@ impl<S: Scheduler> Origin<S> {
     pub(super) fn new(pool: &Shared<S>, kind: Kind, scope: CancelFlag, lineage: Lineage) -> Self {
         Origin {
             pool_id: pool.id,
-            pool,
             scope,
             lineage,
             slot: std::ptr::null_mut(),
@@ -79,13 +76,11 @@ impl<S: Scheduler> Task<S> {
     /// Returns this thread's worker, if it is one of the task's pool, and the top of its token, which is null without one.
     #[inline]
     fn worker_and_top<'t>(&self, place: Option<&Place>) -> Option<(Me<'t, S>, *const Slot<S>)> {
-        let Origin { pool, pool_id, .. } = self.origin;
+        let pool_id = self.origin.pool_id;
         match place.and_then(|place| place.of_pool(pool_id)) {
             // SAFETY: this thread is that worker of the pool, by the contract of `Place::new`, and a worker keeps its pool
-            // alive.
-            Some((worker, top)) => unsafe {
-                Some((Me::new(&(&(*pool).worker_threads)[worker]), top.cast()))
-            },
+            // alive. The pool with this number has the scheduler `S`.
+            Some((worker, top)) => unsafe { Some((Me::new(&*worker.cast()), top.cast())) },
             // SAFETY: the task's pool has this number.
             None => Some((unsafe { of_pool(pool_id) }?, null())),
         }
