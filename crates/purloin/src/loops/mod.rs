@@ -15,7 +15,7 @@
 //! # Strips and blocks
 //!
 //! Within a strip the compiler sees only the body, and may unroll and vectorise it. [`Pace`] chooses
-//! strips of about a hundred nanoseconds, or of 128 iterations if that is longer, and shorter ones at the end of a block. The overhead of a
+//! strips of about a hundred nanoseconds, or of 128 iterations if that is longer. The overhead of a
 //! strip is two or three nanoseconds. Several strips are a **block** of some microseconds. At the
 //! end of each block the worker reads the clock, which takes longer, and adapts both lengths to the
 //! speed of the loop.
@@ -23,7 +23,7 @@
 //! The lengths come from past iterations, and the next ones may take a million times as long:
 //! masked, sorted and triangular data look like that. So the number of iterations in a strip is
 //! bounded, however fast the loop was, and a block ends as soon as a thief asks and it turns out to
-//! be slow. The last strips of a block are shorter, so that a few slow iterations at the end of a loop do not all
+//! be slow. The last strips of a part are shorter, so that a few slow iterations at the end of a loop do not all
 //! lie in one strip. The part that a thief gets begins with strips of one iteration.
 //!
 //! # Order
@@ -97,7 +97,7 @@ pub(crate) use first::first;
 pub(crate) use folds::{fold, for_each, map_reduce, try_fold, try_map_reduce};
 pub(crate) use iterations::Converted;
 pub use iterations::{ExactIterations, Flat, IntoIterations, Iterations, Pair, Tuple};
-pub(crate) use pace::Pace;
+pub(crate) use pace::{Pace, Strips};
 pub use portion::Splitting;
 pub use ranges::Integer;
 pub use split::in_pieces;
@@ -133,8 +133,8 @@ where
             break;
         }
         if let Some(pace) = &mut pace {
-            let (block, strip) = pace.next(len);
-            len = block.min(strip);
+            let (block, strips) = pace.next(len);
+            len = strips.next(block);
         }
         match iterations.fold_strip(len, sum, &mut step) {
             ControlFlow::Continue(so_far) => sum = so_far,

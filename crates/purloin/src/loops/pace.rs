@@ -25,6 +25,24 @@ pub(crate) struct Pace {
     position: u64,
 }
 
+/// The lengths of the strips in a block.
+#[derive(Clone, Copy)]
+pub(crate) struct Strips {
+    most: usize,
+    /// Length of the last ones. It is less than `most` in the last block of a part.
+    least: usize,
+}
+
+impl Strips {
+    /// Returns the length of the next strip, with `left` iterations of the block left: a quarter of them, rounded up to
+    /// [`ALIGNMENT`], within the bounds.
+    #[inline(always)]
+    pub(crate) fn next(self, left: usize) -> usize {
+        let quarter = (left / 4 + 1).next_multiple_of(ALIGNMENT as usize);
+        quarter.clamp(self.least, self.most).min(left)
+    }
+}
+
 impl Pace {
     /// Starts the first block of a loop or part of unknown speed. Its strips are single iterations, after each of which
     /// the worker looks for thieves. So it need not be short, and a part that ends within it reads no clock.
@@ -55,27 +73,21 @@ impl Pace {
     /// Returns the length of the next block or its rest, and of its strips, with `left` iterations
     /// left.
     #[inline(always)]
-    pub(crate) fn next(&mut self, left: usize) -> (usize, usize) {
+    pub(crate) fn next(&mut self, left: usize) -> (usize, Strips) {
         let rest = self.block - self.done;
+        let most = self.strip as usize;
         match left as u64 <= rest {
-            true => (left, self.strip as usize),
+            true => {
+                let least = most.min(tunables::LAST_STRIP.get() as usize);
+                (left, Strips { most, least })
+            }
             false => {
                 if self.start == 0 {
                     self.start = ticks();
                 }
-                (self.align(rest) as usize, self.strip as usize)
+                (self.align(rest) as usize, Strips { most, least: most })
             }
         }
-    }
-
-    /// Returns the length of the next strip, with `left` iterations of the block left. Most strips are `strip` iterations
-    /// long. Near the end of the block, a strip is a quarter of what is left, rounded up to [`ALIGNMENT`], but no shorter
-    /// than [`LAST_STRIP`](tunables::LAST_STRIP) unless fewer iterations are left.
-    #[inline(always)]
-    pub(crate) fn next_strip(strip: usize, left: usize) -> usize {
-        let quarter = (left / 4 + 1).next_multiple_of(ALIGNMENT as usize);
-        let most = quarter.max(tunables::LAST_STRIP.get() as usize);
-        strip.min(most).min(left)
     }
 
     /// Returns how many of `len` iterations to keep if about `given` become another part. There are
@@ -193,19 +205,22 @@ mod tests {
     }
 
     #[test]
-    fn the_last_strips_of_a_block_are_shorter() {
-        let mut left = 1000;
-        let strips = std::iter::from_fn(|| {
-            let strip = Pace::next_strip(128, left);
-            left -= strip;
-            (strip > 0).then_some(strip)
-        });
-        let strips: Vec<_> = strips.collect();
-        assert_eq!(
-            strips,
-            [128, 128, 128, 128, 128, 96, 80, 48, 48, 32, 32, 24]
-        );
-        assert_eq!(Pace::next_strip(1, 1000), 1);
+    fn the_last_strips_of_a_part_are_shorter() {
+        let lengths = |pace: &mut Pace, left| {
+            let (mut left, strips) = pace.next(left);
+            let next = std::iter::from_fn(|| {
+                let strip = strips.next(left);
+                left -= strip;
+                (strip > 0).then_some(strip)
+            });
+            next.collect::<Vec<_>>()
+        };
+        let mut pace = Pace::start();
+        (pace.block, pace.strip) = (512, 128);
+        assert_eq!(lengths(&mut pace, 1000), [128; 4]);
+        assert_eq!(lengths(&mut pace, 488), [128, 96, 80, 48, 48, 32, 32, 24]);
+        pace.strip = 1;
+        assert_eq!(lengths(&mut pace, 5), [1; 5]);
     }
 
     #[test]

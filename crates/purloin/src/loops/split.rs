@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use super::{IntoIterations, Iterations, Pace, in_order};
+use super::{IntoIterations, Iterations, Pace, Strips, in_order};
 use crate::stats::clock::ticks;
 use crate::sync::plain::{AtomicBool, Ordering};
 use crate::tunables;
@@ -176,8 +176,8 @@ where
                 continue;
             }
         }
-        let (block, strip) = pace.next(len);
-        let ran = w.lend(|w| run_block::<W, I, A, N, F, C>(w, sum, rest, block, strip, shared));
+        let (block, strips) = pace.next(len);
+        let ran = w.lend(|w| run_block::<W, I, A, N, F, C>(w, sum, rest, block, strips, shared));
         match ran {
             ControlFlow::Continue(next) => (sum, rest, done) = next,
             ControlFlow::Break(result) => break result,
@@ -199,7 +199,7 @@ pub(crate) fn run_block<W, I, A, N, F, C>(
     mut sum: A,
     mut rest: I,
     block: usize,
-    strip: usize,
+    strips: Strips,
     shared: &Loop<N, F, C>,
 ) -> ControlFlow<A, (A, I, usize)>
 where
@@ -214,7 +214,7 @@ where
     // A loop that may end for another reason checks in time, even if its iterations have become slow.
     let begun = rest.may_end_early().then(ticks);
     loop {
-        let count = Pace::next_strip(strip, left);
+        let count = strips.next(left);
         left -= count;
         let folded = rest.fold_strip(count, sum, |sum, item| {
             w.lend(|w| (shared.step)(w, sum, item))

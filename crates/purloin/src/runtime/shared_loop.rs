@@ -131,14 +131,14 @@ impl<A, N, F, C> Parts<A, N, F, C> {
                 });
             }
             let before = sum.take().unwrap_or_else(|| self.shared.init());
-            let (block, strip) = pace.next(len);
+            let (block, strips) = pace.next(len);
             let w = Token::at_top(thread);
             let ran = run_block::<Token<'_, S>, I, A, N, F, C>(
                 w,
                 before,
                 rest,
                 block,
-                strip,
+                strips,
                 &self.shared,
             );
             match ran {
