@@ -258,9 +258,7 @@ impl Registry {
         worker.place_was_empty.set(next.is_none());
         while let Some(job) = next {
             self.catch(job);
-            let goes_on = batch
-                .as_mut()
-                .is_some_and(|batch| batch.goes_on(token));
+            let goes_on = batch.as_mut().is_some_and(|batch| batch.goes_on(token));
             next = goes_on.then(|| self.jobs.take(list)).flatten();
         }
     }
