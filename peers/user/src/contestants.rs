@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::hint::black_box;
 use std::num::NonZero;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// One pool for each library, all with the same number of workers.
@@ -34,6 +35,18 @@ pub fn timed<T: PartialEq>(right: T, f: impl FnOnce() -> T) -> Option<f64> {
     let answer = black_box(f());
     let seconds = begin.elapsed().as_secs_f64();
     (answer == right).then_some(seconds)
+}
+
+/// Runs the program whose path is in this environment variable, with these arguments. Returns the time that it prints.
+pub fn printed_time(variable: &str, arguments: &[&str]) -> Option<f64> {
+    let mut command = Command::new(std::env::var_os(variable)?);
+    let output = command.args(arguments).stderr(Stdio::inherit()).output();
+    let output = output.ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let time = |line: &str| Some(line.trim().strip_prefix("duration: ")?.to_string());
+    let line = text.lines().find_map(time)?;
+    let micros: f64 = line.strip_suffix(" us")?.parse().ok()?;
+    output.status.success().then_some(micros * 1e-6)
 }
 
 /// Computes for this long, by the clock.

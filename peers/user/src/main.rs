@@ -10,6 +10,7 @@ mod fib;
 mod forks;
 mod irregular;
 mod nested;
+mod pagerank;
 mod public_suite;
 mod table;
 
@@ -26,7 +27,8 @@ use contestants::Pools;
 #[derive(Parser)]
 #[command(name = "purloin-user")]
 struct Arguments {
-    /// Measure loops, sorts and graphs of everyday programs instead (two minutes)
+    /// Measure loops, sorts and graphs of everyday programs instead, one of them also under OpenMP if `./x` can build it
+    /// (two minutes)
     #[arg(long)]
     everyday: bool,
     /// Measure the programs of the public suite runtime-benchmarks instead, also under oneTBB if `./x` can build them
@@ -75,7 +77,7 @@ pub struct Measured {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let groups = match (arguments.everyday, arguments.suite) {
-        (true, _) => &[everyday::ROWS][..],
+        (true, _) => &[everyday::ROWS, pagerank::ROWS][..],
         (_, true) => &[public_suite::ROWS],
         _ => &[
             fib::ROWS,
@@ -145,11 +147,15 @@ fn measure(
     pools: &Pools,
     runs: u32,
 ) -> Result<Measured, &'static str> {
-    let has_tbb = std::env::var_os(public_suite::TBB).is_some();
+    let is_built = |name| match name {
+        "tbb" => std::env::var_os(public_suite::TBB).is_some(),
+        "openmp" => std::env::var_os(pagerank::OPENMP).is_some(),
+        _ => true,
+    };
     let contestants: Vec<&Contestant> = row
         .contestants
         .iter()
-        .filter(|(name, _)| *name != "tbb" || has_tbb)
+        .filter(|(name, _)| is_built(*name))
         .collect();
     let mut times = vec![Vec::new(); contestants.len()];
     for run in 1..=runs {

@@ -1,7 +1,6 @@
 //! The public suite runtime-benchmarks: its programs in its sizes, in each form, and under oneTBB.
 
 use std::hint::black_box;
-use std::process::{Command, Stdio};
 
 use purloin::Serial;
 use purloin_user::programs::fib;
@@ -10,7 +9,7 @@ use purloin_user::programs::queens::{self, Columns};
 use purloin_user::programs::skynet::{self, answer};
 
 use crate::Row;
-use crate::contestants::{Pools, row, timed};
+use crate::contestants::{Pools, printed_time, row, timed};
 
 /// The environment variable with the path of the programs under oneTBB: see `peers/cpp/suite.cpp`.
 pub const TBB: &str = "PURLOIN_SUITE_TBB";
@@ -109,16 +108,6 @@ fn product(multiply: impl FnOnce(matmul::Results<'_>, &[i32], &[i32]) + Send) ->
 
 /// Runs a program of the suite under oneTBB, and returns the time that it prints.
 fn under_tbb(program: &str, pools: &Pools) -> Option<f64> {
-    let mut command = Command::new(std::env::var_os(TBB)?);
     let threads = pools.purloin.workers().to_string();
-    command
-        .args([program, threads.as_str()])
-        .stderr(Stdio::inherit());
-    let output = command.output().ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    let line = text
-        .lines()
-        .find_map(|line| line.trim().strip_prefix("duration: "))?;
-    let micros: f64 = line.strip_suffix(" us")?.parse().ok()?;
-    output.status.success().then_some(micros * 1e-6)
+    printed_time(TBB, &[program, &threads])
 }

@@ -13,8 +13,8 @@ pub fn progress(text: &str) {
 }
 
 /// Names of the columns.
-const COLUMNS: [&str; 7] = [
-    "serial", "by hand", "token", "free", "chili", "rayon", "tbb",
+const COLUMNS: [&str; 8] = [
+    "serial", "by hand", "token", "free", "chili", "rayon", "tbb", "openmp",
 ];
 
 pub fn print(measured: &[Measured]) {
