@@ -1,11 +1,12 @@
 //! A list that grows in place, while other threads read it.
 //!
-//! A pool keeps its workers and their parkers in such lists. It has room for all of its workers from the start, but a spare worker is made only when its
-//! thread starts. Until then its place in the list is untouched memory: most pools never need a spare
-//! worker, and programs that make a pool for each call would pay for all of them each time.
+//! A pool keeps its workers and their parkers in such lists. Each list has room for all workers from the start,
+//! but a spare worker is made only when its thread starts. Until then its place in the list is untouched memory:
+//! most pools never need a spare worker, and programs that make a pool for each call would pay for all of them
+//! each time.
 //!
-//! Elements are made in their order, under a lock, and stay until the list is gone. So
-//! those that exist are a slice that only grows, and readers need no lock.
+//! Elements are made in the order of their indices, under a lock, and live as long as the list. The existing
+//! elements are a slice that only grows, so readers need no lock.
 
 use std::mem::ManuallyDrop;
 use std::ops::Deref;

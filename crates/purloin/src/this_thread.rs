@@ -59,7 +59,8 @@ crate::sync::thread_local! {
     static CURRENT: Cell<Current> = const { Cell::new(Current::NONE) };
 }
 
-/// Sets what runs on this thread. When the guard is dropped, it sets what `after` returns for that moment.
+/// Sets what runs on this thread. When the guard is dropped, it passes the value of that time to `after`, and sets the
+/// result.
 fn set<F: Fn(Current) -> Current>(current: Current, after: F) -> impl Drop + use<F> {
     struct Guard<F: Fn(Current) -> Current>(F);
 

@@ -138,8 +138,9 @@ tunables! {
     /// Length of a strip of slower iterations, unless it is longer than a block. If all iterations of a
     /// strip turn out to be slow, no other worker can help with them.
     STRIP: Number = 128;
-    /// Length of the last strips of a loop or part. A few slow iterations at the end of a fast loop then lie in several strips. A
-    /// shorter strip of a vectorised loop would take less time than the look for thieves after it.
+    /// Minimum length of the strips that get shorter towards the end of a loop or part, so that a few slow
+    /// iterations there lie in several strips. A shorter strip of a vectorised loop would take less time than
+    /// the look for thieves after it.
     LAST_STRIP: Number = 32;
     /// Maximum growth from one block of a loop to the next. It limits the damage if the first iterations are
     /// cheaper than the rest.

@@ -102,9 +102,9 @@ impl FirstPanic {
             Some(_) => Some(panic),
             None => first.replace(panic),
         };
-        // Relaxed: the caller of `take` has waited for its tasks, and the end of each orders the panic before that. Two callers
-        // may miss a panic that comes at the same time: the finish of a serial task, if another thread drops the handle,
-        // and `Pool::wait`, if the job is newer. The next wait gets it.
+        // Relaxed: `take` is called after a wait for the tasks, and the end of each task publishes its panic. Two callers
+        // may miss a panic that arrives during `take`. A serial finish misses it if another thread drops the handle,
+        // and the panic is lost. `Pool::wait` misses it if the job is newer, and the next wait gets it.
         self.has_come.store(true, Ordering::Relaxed);
         drop(first);
         discard(second);

@@ -27,7 +27,7 @@ use contestants::Pools;
 #[derive(Parser)]
 #[command(name = "purloin-user")]
 struct Arguments {
-    /// Measure loops, sorts and graphs of everyday programs instead, one of them also under OpenMP if `./x` can build it
+    /// Measure loops, sorts and graphs of everyday programs instead. PageRank also runs under OpenMP if `./x` can build it
     /// (two minutes)
     #[arg(long)]
     everyday: bool,

@@ -361,8 +361,8 @@ fn an_idle_worker_gets_a_part_of_a_loop() {
     }
 }
 
-/// The iterations at the end take some ten thousand times as long as those before, or longer. So the number
-/// that runs at a time must not depend on the speed so far alone.
+/// The last iterations take at least ten thousand times as long as the others. So the length of a strip must
+/// not depend on past speed alone.
 #[test]
 #[cfg_attr(miri, ignore = "it takes millions of iterations")]
 fn a_loop_that_turns_expensive_is_shared() {

@@ -261,14 +261,14 @@ impl Look {
 
     /// Ends the look. Says whether the task has ended, on this thread or on another one.
     pub(crate) fn end(self, has_ended: bool) {
-        // SAFETY: the look was counted, and no longer is.
+        // SAFETY: the look is counted until this call, and forgotten here, so the count is lowered once.
         unsafe { Pending::came(ManuallyDrop::new(self).pending, has_ended) };
     }
 }
 
 impl Drop for Look {
     fn drop(&mut self) {
-        // SAFETY: the look was counted, and no longer is: `end` forgets a look that it has ended.
+        // SAFETY: the look is counted until this call. `end` forgets the look, so the count is lowered once.
         unsafe { Pending::came(self.pending, false) };
     }
 }

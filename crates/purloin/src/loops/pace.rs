@@ -29,13 +29,14 @@ pub(crate) struct Pace {
 #[derive(Clone, Copy)]
 pub(crate) struct Strips {
     most: usize,
-    /// Length of the last ones. It is less than `most` in the last block of a part.
+    /// Minimum length of a strip, except that the last one takes the rest. Equal to `most` in any
+    /// block but the last.
     least: usize,
 }
 
 impl Strips {
-    /// Returns the length of the next strip, with `left` iterations of the block left: a quarter of them, rounded up to
-    /// [`ALIGNMENT`], within the bounds.
+    /// Returns the length of the next strip, with `left` iterations of the block left: about a
+    /// quarter of them, a multiple of [`ALIGNMENT`], within the bounds.
     #[inline(always)]
     pub(crate) fn next(self, left: usize) -> usize {
         let quarter = (left / 4 + 1).next_multiple_of(ALIGNMENT as usize);
@@ -70,13 +71,14 @@ impl Pace {
         }
     }
 
-    /// Returns the length of the next block or its rest, and of its strips, with `left` iterations
-    /// left.
+    /// Returns the length of the next block or its rest, and the lengths of its strips, with `left`
+    /// iterations left. The last block takes up to four strips more, because a short last block would
+    /// have no strips to shorten.
     #[inline(always)]
     pub(crate) fn next(&mut self, left: usize) -> (usize, Strips) {
         let rest = self.block - self.done;
         let most = self.strip as usize;
-        match left as u64 <= rest {
+        match left as u64 <= rest.saturating_add(4 * self.strip) {
             true => {
                 let least = most.min(tunables::LAST_STRIP.get() as usize);
                 (left, Strips { most, least })
@@ -149,7 +151,7 @@ impl Pace {
         };
         self.block = lasting(tunables::BLOCK_TICKS.get()).max(1);
         let strip = lasting(tunables::STRIP_TICKS.get()).max(tunables::STRIP.get());
-        self.strip = (strip - strip % ALIGNMENT).min(self.block);
+        self.strip = (strip - strip % ALIGNMENT).clamp(1, self.block);
     }
 }
 
@@ -217,7 +219,8 @@ mod tests {
         };
         let mut pace = Pace::start();
         (pace.block, pace.strip) = (512, 128);
-        assert_eq!(lengths(&mut pace, 1000), [128; 4]);
+        assert_eq!(lengths(&mut pace, 2000), [128; 4]);
+        assert_eq!(lengths(&mut pace, 520), [128, 112, 80, 64, 48, 32, 32, 24]);
         assert_eq!(lengths(&mut pace, 488), [128, 96, 80, 48, 48, 32, 32, 24]);
         pace.strip = 1;
         assert_eq!(lengths(&mut pace, 5), [1; 5]);

@@ -158,7 +158,7 @@ impl Quiescence {
     }
 }
 
-/// Wakes all waiting threads, without the lock.
+/// Releases the lock, then wakes all waiting threads.
 fn wake_threads(mut inner: MutexGuard<'_, Inner>) {
     let threads = std::mem::take(&mut inner.threads);
     drop(inner);

@@ -90,8 +90,8 @@ pub(crate) struct Place {
 impl Place {
     /// # Safety
     ///
-    /// This thread runs `worker`, a `Remote` of the pool with this number and of its scheduler, and does so for as long as it
-    /// has the place.
+    /// `worker` points to a `Remote` of the pool with this number, with the pool's scheduler. This thread is that worker for
+    /// as long as it has the place.
     #[inline]
     pub(crate) unsafe fn new(pool: u64, worker: *const (), top: *const ()) -> Place {
         Place { pool, worker, top }

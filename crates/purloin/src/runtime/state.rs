@@ -64,7 +64,7 @@ impl State {
 
 /// A [`State`] that several threads change.
 ///
-/// The short operations are inlined: compiled apart, each of them would branch on the ordering.
+/// The short operations are inlined. As separate functions, each would branch on the ordering at run time.
 #[derive(Debug)]
 pub struct StateWord(AtomicU32);
 

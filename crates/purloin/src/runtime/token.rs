@@ -168,7 +168,8 @@ impl<'w, S: Scheduler> Worker for Token<'w, S> {
     #[inline]
     fn get<T: Send>(&mut self, future: Handle<T>) -> T {
         let (pool, worker) = (self.thread.pool().id, self.thread.remote());
-        // SAFETY: a token stays on the thread of its worker.
+        // SAFETY: a token stays on the thread of its worker, and lives longer than `place`. `pool` is the number of that
+        // worker's pool, whose scheduler is `S`.
         let place = unsafe {
             Place::new(
                 pool,

@@ -89,7 +89,8 @@ impl Sleep {
         is_idle
     }
 
-    /// Frees the index of `worker` if an idle worker uses it. Returns whether no other worker uses the index then.
+    /// Frees the index of `worker` if an idle worker uses it. Returns
+    /// whether the index is free of other workers.
     fn vacate_for(&self, sleepers: &mut Sleepers, worker: usize) -> bool {
         match sleepers.indices.of(worker) {
             Some(index) if !sleepers.indices.may_run(worker) => self.vacate(sleepers, index),

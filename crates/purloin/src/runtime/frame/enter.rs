@@ -1,5 +1,5 @@
-//! How a worker enters and leaves frames and [calls](crate::call), how it ends the tasks that code has left in a frame, and
-//! how many suspended tasks may lie below.
+//! How a worker enters and leaves frames and [calls](crate::call), how it ends the tasks left in a frame, and how many
+//! suspended tasks a frame may have below it.
 
 use std::ptr::{null, null_mut};
 
@@ -80,8 +80,8 @@ impl<'w, S: Scheduler> Me<'w, S> {
     ///
     /// # Safety
     ///
-    /// The call of the lineage, if it has one, lives until the guard is dropped: it waits for the task, which is not
-    /// marked done before.
+    /// The call of the lineage, if it has one, lives until the guard is dropped. (The caller drops the guard before it
+    /// marks the task done, and the call waits for the task until then.)
     #[inline(never)]
     pub(crate) unsafe fn enter_lineage(self, lineage: Lineage) -> InLineage<'w, S> {
         let outer = self.call();

@@ -20,7 +20,7 @@ pub(super) struct Task<S: Scheduler> {
 
 /// Where a future was made, and what it belongs to.
 pub(super) struct Origin<S: Scheduler> {
-    /// The number of the pool, which may be gone.
+    /// The number of the pool. The pool may have ended.
     pub(super) pool_id: u64,
     /// The flag of the scope around the code that made the future.
     pub(super) scope: CancelFlag,
