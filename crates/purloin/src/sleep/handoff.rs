@@ -45,7 +45,8 @@
 //! Source: none. In scheduler activations, and in many systems since, a blocked thread leaves its
 //! processor to another thread.
 
-use super::protocol::{Sleep, Sleeper, Sleepers, Slept};
+use super::protocol::{Sleep, Slept};
+use super::sleepers::{Processors, Sleeper, Sleepers};
 use crate::sync::{Ordering, fence};
 
 impl Sleep {
@@ -238,67 +239,6 @@ impl Sleep {
     /// Returns how often the thread of a spare worker could not be started.
     pub(crate) fn failures(&self) -> usize {
         self.lock().processors.failures
-    }
-}
-
-/// Which workers have a processor.
-pub(super) struct Processors {
-    /// Number of workers with a processor minus the number of processors. If negative, processors
-    /// are idle.
-    pub(super) balance: isize,
-    /// Workers without a processor. The last worker in the list gets the next processor.
-    pub(super) reserve: Vec<usize>,
-    /// Workers without a thread, set aside because a thread could not be started. The last one gets a
-    /// processor first.
-    pub(super) set_aside: Vec<usize>,
-    /// Whether each worker has a thread, or is about to get one.
-    pub(super) has_thread: Box<[bool]>,
-    /// Number of threads that could not be started.
-    pub(super) failures: usize,
-    /// Number of regular workers.
-    pub(super) workers: usize,
-    /// Whether the pool is stopping, so that no worker stays in the reserve.
-    pub(super) is_stopped: bool,
-}
-
-impl Processors {
-    pub(super) fn new(workers: usize, spares: usize) -> Processors {
-        Processors {
-            balance: 0,
-            reserve: (workers..workers + spares).rev().collect(),
-            set_aside: Vec::new(),
-            has_thread: (0..workers + spares)
-                .map(|worker| worker < workers)
-                .collect(),
-            failures: 0,
-            workers,
-            is_stopped: false,
-        }
-    }
-
-    /// Records that `worker` is about to wake up. Returns false if the worker has no thread yet, and the
-    /// caller must start it.
-    ///
-    /// Threads start in the order of the workers: among the workers without a thread, the first one
-    /// gets a processor first, gives it up last, and is woken first.
-    pub(super) fn mark_started(&mut self, worker: usize) -> bool {
-        std::mem::replace(&mut self.has_thread[worker], true)
-    }
-
-    pub(super) fn is_in_reserve(&self, worker: usize) -> bool {
-        self.reserve.contains(&worker)
-    }
-
-    /// Moves `worker` to the reserve. The caller rebalances.
-    pub(super) fn enter_reserve(&mut self, worker: usize) {
-        self.reserve.push(worker);
-        self.balance -= 1;
-    }
-
-    /// Takes `worker` out of the reserve. The caller rebalances.
-    pub(super) fn leave_reserve(&mut self, worker: usize) {
-        self.reserve.retain(|&other| other != worker);
-        self.balance += 1;
     }
 }
 

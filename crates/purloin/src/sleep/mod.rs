@@ -107,6 +107,7 @@ mod latch;
 mod models;
 mod parker;
 mod protocol;
+mod sleepers;
 mod thread_indices;
 
 pub use backoff::Backoff;

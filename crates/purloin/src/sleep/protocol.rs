@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
-use super::handoff::Processors;
 use super::parker::Parker;
-use super::thread_indices::ThreadIndices;
+use super::sleepers::{Processors, Sleeper, Sleepers, ThreadIndices};
 use crate::append_vec::AppendVec;
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, fence, lock};
 
@@ -40,22 +39,6 @@ pub(super) type Start = Box<dyn Fn(&Sleep, usize) -> bool + Send + Sync>;
 /// Stands for a worker when work has come from outside the pool.
 const OUTSIDE: usize = usize::MAX;
 
-/// The workers that sleep, and the distribution of processors.
-pub(super) struct Sleepers {
-    pub(super) list: Vec<Sleeper>,
-    pub(super) processors: Processors,
-    pub(super) indices: ThreadIndices,
-}
-
-/// A registered sleeper.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Sleeper {
-    pub(super) worker: usize,
-    /// The worker for whose tasks a blocked worker sleeps. `None` for an idle worker, which sleeps
-    /// until any worker publishes.
-    pub(super) until: Option<usize>,
-}
-
 /// How a sleep ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Slept {
@@ -65,27 +48,6 @@ pub enum Slept {
     WokenForTasks,
     /// The time limit was reached.
     TimedOut,
-}
-
-impl Sleepers {
-    /// Returns the index of the sleeper to wake for the tasks of worker `of`. The order of
-    /// preference is: a worker that is blocked on `of`; worker `preferred`; the first idle worker
-    /// that has a thread; if a thread may be started, the first worker without one.
-    ///
-    /// The first, rather than the last that fell asleep: so each worker does the same part of a
-    /// program that forks again and again, where its processor's caches, and its part of the
-    /// allocator, have the memory of that part.
-    fn to_wake(&self, of: usize, preferred: usize, may_start: bool) -> Option<usize> {
-        let rank = |&Sleeper { worker, until }: &Sleeper| match until {
-            Some(awaited) => (awaited == of).then_some((0, worker)),
-            None if worker == preferred => Some((1, worker)),
-            None if self.processors.has_thread[worker] => Some((2, worker)),
-            None => may_start.then_some((3, worker)),
-        };
-        let places = self.list.iter().enumerate();
-        let ranked = places.filter_map(|(place, sleeper)| Some((rank(sleeper)?, place)));
-        ranked.min().map(|(_, place)| place)
-    }
 }
 
 impl Sleep {
