@@ -9,11 +9,12 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <utility>
 #include <vector>
 
 #include <omp.h>
+
+#include "program.hpp"
 
 namespace {
 
@@ -76,19 +77,13 @@ template <typename Push> Ranks all_rounds(const Web &web, Push push_all) {
     return ranks;
 }
 
-int fail(const char *text) {
-    std::fprintf(stderr, "pagerank: %s\n", text);
-    return 2;
-}
-
 } // namespace
 
 int main(int count, char **arguments) {
-    if (count != 2) return fail("usage: pagerank THREADS");
-    char *end;
-    const long threads = std::strtol(arguments[1], &end, 10);
-    if (*end != 0 || threads < 1 || threads > 4096) return fail("THREADS is a number from 1 to 4096");
-    omp_set_num_threads(static_cast<int>(threads));
+    if (count != 2) return fail("pagerank", "usage: pagerank THREADS");
+    const int threads = threads_in(arguments[1]);
+    if (threads == 0) return fail("pagerank", BAD_THREADS);
+    omp_set_num_threads(threads);
     const Web web = make_web();
     const Ranks right = all_rounds(web, push_serially);
     all_rounds(web, push_in_parallel);

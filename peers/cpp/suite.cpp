@@ -16,6 +16,8 @@
 
 #include <oneapi/tbb.h>
 
+#include "program.hpp"
+
 namespace {
 
 std::uint64_t fib(unsigned n) {
@@ -124,30 +126,24 @@ bool measure(tbb::task_arena &arena, Program program, Check is_right) {
     return is_right(answer);
 }
 
-int fail(const char *text) {
-    std::fprintf(stderr, "suite: %s\n", text);
-    return 2;
-}
-
 } // namespace
 
 int main(int count, char **arguments) {
-    if (count != 3) return fail("usage: suite fib|skynet|nqueens|matmul THREADS");
+    if (count != 3) return fail("suite", "usage: suite fib|skynet|nqueens|matmul THREADS");
     const std::string name = arguments[1];
-    char *end;
-    const long threads = std::strtol(arguments[2], &end, 10);
-    if (*end != 0 || threads < 1 || threads > 4096) return fail("THREADS is a number from 1 to 4096");
+    const int threads = threads_in(arguments[2]);
+    if (threads == 0) return fail("suite", BAD_THREADS);
     // Without this limit, oneTBB starts no more threads than there are cores.
     const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, static_cast<std::size_t>(threads));
-    tbb::task_arena arena(static_cast<int>(threads));
-    std::printf("threads: %ld\n", threads);
+    tbb::task_arena arena(threads);
+    std::printf("threads: %d\n", threads);
     const auto is = [](std::uint64_t right) { return [=](std::uint64_t answer) { return answer == right; }; };
     bool right;
     if (name == "fib") right = measure(arena, [] { return fib(39); }, is(63245986));
     else if (name == "skynet") right = measure(arena, [] { return skynet(0, 100000000); }, is(4999999950000000));
     else if (name == "nqueens") right = measure(arena, [] { return queens({}, 0); }, is(365596));
     else if (name == "matmul") right = measure(arena, product, is_right);
-    else return fail("the programs are fib, skynet, nqueens and matmul");
+    else return fail("suite", "the programs are fib, skynet, nqueens and matmul");
     if (!right) {
         std::fprintf(stderr, "suite: the answer is wrong\n");
         return 1;
