@@ -1,5 +1,5 @@
-//! What code can ask of the current thread's worker without knowing the worker's types: its scope, its call, and how to
-//! block.
+//! The current thread's worker, for code that does not know the worker's types: its scope, its call, and how
+//! to block.
 //!
 //! Code finds the worker of its thread in three ways. A function without a token uses the worker's address, which is set if
 //! the pool has the default scheduler. A pool compares its number with that of the worker's pool. All other code uses
@@ -59,7 +59,7 @@ crate::sync::thread_local! {
     static CURRENT: Cell<Current> = const { Cell::new(Current::NONE) };
 }
 
-/// Sets what runs on this thread. When the guard is dropped, it passes the value of that time to `after`, and sets the
+/// Sets what runs on this thread. The guard's destructor passes the current value to `after`, and sets the
 /// result.
 fn set<F: Fn(Current) -> Current>(current: Current, after: F) -> impl Drop + use<F> {
     struct Guard<F: Fn(Current) -> Current>(F);

@@ -373,7 +373,7 @@ impl<S: Scheduler> Builder<S> {
         self.try_stacks(WorkerStart::start, is_refused)
     }
 
-    /// Starts the pool with the largest stacks for which its start is not refused.
+    /// Starts the pool with the largest stacks that the system grants.
     fn try_stacks(
         &self,
         mut start: impl FnMut(WorkerStart<S>) -> io::Result<()>,

@@ -100,7 +100,7 @@ where
     });
     let result = thread.in_body(scope.finish(), |frame| {
         let result = catch(|| body(&scope));
-        // What follows are the tasks of the finish.
+        // From here on the frame runs the tasks of the finish.
         frame.kind.set(Kind::Task);
         end_above(thread, frame.base.get(), frame.spawn_top.get());
         if let Some(queue) = scope.finish().queue.get() {

@@ -1,6 +1,6 @@
-//! What the lock of a pool's [`Sleep`](super::Sleep) protects: the workers that sleep, which workers have a processor, and
-//! which worker uses which thread index. The rules are on the pages of the [protocol](super), of [hand-offs](super::handoff)
-//! and of [thread indices](super::thread_indices).
+//! The state that the lock of [`Sleep`](super::Sleep) protects: sleeping workers, processors and thread
+//! indices. The rules are on the pages of the [protocol](super), of [hand-offs](super::handoff) and of
+//! [thread indices](super::thread_indices).
 
 /// The workers that sleep, and the distribution of processors.
 pub(super) struct Sleepers {

@@ -90,8 +90,8 @@ impl Sleep {
         is_idle
     }
 
-    /// Frees the index of `worker` if an idle worker uses it. Returns
-    /// whether the index is free of other workers.
+    /// Frees the index of `worker` if an idle worker uses it. Returns whether the index is free of other
+    /// workers.
     fn vacate_for(&self, sleepers: &mut Sleepers, worker: usize) -> bool {
         match sleepers.indices.of(worker) {
             Some(index) if !sleepers.indices.may_run(worker) => self.vacate(sleepers, index),

@@ -7,9 +7,10 @@ use super::sets::{SetRound, SetStep, Sets};
 /// A search consists of rounds, and a round consists of victims. A search may end in the middle of
 /// a round.
 ///
-/// The walk goes through a random permutation of the other workers, in circles from a random start. Each worker has its
-/// own, because thieves that walk in the same order meet again and again. The permutation is precomputed, because a random number for
-/// each attempt would cost as much as the attempt (Wool, section 5.2).
+/// The walk goes through a random permutation of the other workers, in circles from a random start. Each
+/// worker has a permutation of its own, because thieves that walk in the same order meet again and again. The
+/// permutation is precomputed, because a random number for each attempt would cost as much as the attempt
+/// (Wool, section 5.2).
 pub struct Walk {
     victims: Box<[u16]>,
     start: usize,
@@ -19,7 +20,7 @@ pub struct Walk {
     /// The victim sets, and the progress through the current one. Without them a round is a full circle.
     sets: Option<(Sets, SetRound)>,
     samples: usize,
-    /// What a test does before each victim.
+    /// A hook for tests, called before each victim.
     #[cfg(test)]
     pub(super) before_victim: fn(),
 }
