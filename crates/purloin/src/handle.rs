@@ -156,20 +156,3 @@ impl<T> std::fmt::Debug for Handle<T> {
             .finish_non_exhaustive()
     }
 }
-
-/// Returns a handle to the results of several futures, in the order of their handles.
-///
-/// A task waits for them. It belongs to the same scope as a [`future`](crate::future()) that is
-/// made here.
-///
-/// ```
-/// let squares = (1..=3).map(|n| purloin::future(move || n * n)).collect();
-/// assert_eq!(purloin::when_all(squares).get(), [1, 4, 9]);
-/// ```
-///
-/// # Panics
-///
-/// [`Handle::get`] panics if one of the tasks has panicked.
-pub fn when_all<T: Send + 'static>(handles: Vec<Handle<T>>) -> Handle<Vec<T>> {
-    crate::future(move || handles.into_iter().map(Handle::get).collect())
-}

@@ -177,8 +177,8 @@ mod worker;
 pub use asynchronous::{HandleFuture, RunFuture, SharedHandleFuture};
 pub use cancel::{Cancel, Cancelled};
 pub use error::BuildError;
-pub use graph::After;
-pub use handle::{Handle, when_all};
+pub use graph::after::After;
+pub use handle::Handle;
 pub use loops::{
     ExactIterations, IntoIterations, Iterations, Splitting, bridge, chars, lines, words,
 };
@@ -193,7 +193,7 @@ pub use serial::Serial;
 pub use shared_handle::SharedHandle;
 pub use stats::{Stats, Times};
 pub use this_thread::blocking;
-pub use token_free::{finish, for_each, future, join, map_reduce, with_token};
+pub use token_free::{finish, for_each, future, join, map_reduce, when_all, with_token};
 pub use victim::{Random, Sampling, Sets, VictimSelection};
 pub use worker::{SendTask, SyncBody, Worker};
 

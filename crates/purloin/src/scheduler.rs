@@ -184,7 +184,7 @@ macro_rules! slow_paths {
 /// The slow paths that [`slow_paths!`](crate::slow_paths) implements.
 #[doc(hidden)]
 pub mod slow {
-    pub use crate::runtime::slow::{reclaim_or_wait, slot_to_push, split_hint};
+    pub use crate::runtime::{reclaim_or_wait, slot_to_push, split_hint};
 }
 
 /// A worker's tasks: the owner's fast path, and its slow paths.
@@ -229,7 +229,7 @@ pub unsafe trait TaskPool<S: Scheduler<TaskPool = Self>>:
 
     /// Owner only: returns whether thieves can take nothing until the owner pushes again.
     fn offers_nothing(&self) -> bool {
-        self.stack().unstolen() == 0
+        !self.stack().has_unstolen()
     }
 }
 

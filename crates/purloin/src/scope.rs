@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::cancel::{Cancel, CancelState, Cancelled};
-use crate::graph::{After, Inputs};
+use crate::graph::Inputs;
 use crate::handle::Handle;
 use crate::runtime::ReturnBarrier;
 use crate::shared_handle::SharedHandle;
@@ -218,37 +218,6 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
         self.future(f).share()
     }
 
-    /// Begins the description of a task that depends on others: the node of a dependency graph. It
-    /// begins when all of these tasks have ended, and no worker waits meanwhile.
-    ///
-    /// ```
-    /// # use purloin::{Pool, Worker};
-    /// # let pool = Pool::new()?;
-    /// let total = pool.run(|mut w| {
-    ///     w.finish(|scope| {
-    ///         let parts = [1, 2, 3].map(|n| scope.shared_future(move |_| n * n));
-    ///         let sum = scope.after(&parts).shared_future(move |_| {
-    ///             parts.iter().map(|part| part.get()).sum::<u32>()
-    ///         });
-    ///         *sum.get()
-    ///     })
-    /// });
-    /// assert_eq!(total, 14);
-    /// # Ok::<(), purloin::BuildError>(())
-    /// ```
-    ///
-    /// A task can only depend on handles that exist when it is made, so tasks do not wait for each
-    /// other in a circle.
-    pub fn after<'d, T>(
-        &'scope self,
-        tasks: impl IntoIterator<Item = &'d SharedHandle<T>>,
-    ) -> After<'scope, 'env, S>
-    where
-        T: Send + 'scope + 'd,
-    {
-        After::new(self).and(tasks)
-    }
-
     /// Runs two closures, possibly in parallel. For the body of the finish, where the token is
     /// lent. See [`Worker::join`].
     ///
@@ -262,31 +231,6 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
         RB: Send,
     {
         S::join(&self.finish, a, b)
-    }
-}
-
-impl<'scope> Scope<'scope, '_> {
-    /// Lets each worker of the pool run `f` once before the finish ends. See
-    /// [`Pool::broadcast`](crate::Pool::broadcast).
-    ///
-    /// ```
-    /// # use purloin::Pool;
-    /// # use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-    /// let pool = Pool::builder().workers(3).build()?;
-    /// let seen = AtomicUsize::new(0);
-    /// pool.finish(|scope| {
-    ///     scope.spawn_broadcast(|w| {
-    ///         seen.fetch_add(1 << w.index(), Relaxed);
-    ///     });
-    /// });
-    /// assert_eq!(seen.into_inner(), 0b111);
-    /// # Ok::<(), purloin::BuildError>(())
-    /// ```
-    pub fn spawn_broadcast<F>(&'scope self, f: F)
-    where
-        F: for<'t> Fn(crate::Token<'t>) + Send + Sync + 'scope,
-    {
-        self.finish.spawn_broadcast(f);
     }
 }
 

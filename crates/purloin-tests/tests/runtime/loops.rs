@@ -361,13 +361,14 @@ fn an_idle_worker_gets_a_part_of_a_loop() {
     }
 }
 
-/// The last iterations take at least ten thousand times as long as the others. So the length of a strip must
-/// not depend on past speed alone: the first worker that meets a slow iteration must soon look for the other.
+/// Until two workers run slow iterations, each takes at least ten thousand times as long as a cheap one. So the
+/// length of a strip must not depend on past speed alone: the first worker that meets a slow iteration must soon
+/// look for the other.
 #[test]
 #[cfg_attr(miri, ignore = "it takes millions of iterations")]
 fn a_loop_that_turns_expensive_is_shared() {
     // The number of iterations of each kind, and how many slow ones may run before both workers run some.
-    for (cheap, expensive, most_alone) in [(10_000_000, 2_000, 500), (900, 100, 60)] {
+    for (cheap, expensive, most_alone) in [(10_000_000, 2_000, 250), (900, 100, 80)] {
         let mut is_expensive = vec![false; cheap];
         is_expensive.resize(cheap + expensive, true);
         // The workers that ran slow iterations, and how many of these ran before a second worker did.
@@ -381,14 +382,14 @@ fn a_loop_that_turns_expensive_is_shared() {
                     runners.1 += usize::from(!is_shared);
                     drop(runners);
                     if !is_shared {
-                        // The lock is free now, so that the second worker gets it.
+                        // Without the lock, so that the second worker can record itself.
                         thread::sleep(Duration::from_millis(3));
                     }
                 }
             });
         });
         let (workers, alone) = runners.into_inner().unwrap();
-        assert_eq!(workers.len(), 2);
+        assert!(workers.len() > 1, "one worker ran all slow iterations");
         assert!(alone <= most_alone, "{alone} of {expensive}");
     }
 }

@@ -18,8 +18,41 @@ pub struct After<'scope, 'env: 'scope, S: Spawner = ReturnBarrier> {
     inputs: Vec<SharedTask>,
 }
 
+impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
+    /// Begins the description of a task that depends on others: the node of a dependency graph. It
+    /// begins when all of these tasks have ended, and no worker waits meanwhile.
+    ///
+    /// ```
+    /// # use purloin::{Pool, Worker};
+    /// # let pool = Pool::new()?;
+    /// let total = pool.run(|mut w| {
+    ///     w.finish(|scope| {
+    ///         let parts = [1, 2, 3].map(|n| scope.shared_future(move |_| n * n));
+    ///         let sum = scope.after(&parts).shared_future(move |_| {
+    ///             parts.iter().map(|part| part.get()).sum::<u32>()
+    ///         });
+    ///         *sum.get()
+    ///     })
+    /// });
+    /// assert_eq!(total, 14);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// A task can only depend on handles that exist when it is made, so tasks do not wait for each
+    /// other in a circle.
+    pub fn after<'d, T>(
+        &'scope self,
+        tasks: impl IntoIterator<Item = &'d SharedHandle<T>>,
+    ) -> After<'scope, 'env, S>
+    where
+        T: Send + 'scope + 'd,
+    {
+        After::new(self).and(tasks)
+    }
+}
+
 impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
-    pub(crate) fn new(scope: &'scope Scope<'scope, 'env, S>) -> Self {
+    fn new(scope: &'scope Scope<'scope, 'env, S>) -> Self {
         After {
             scope,
             inputs: Vec::new(),

@@ -37,11 +37,10 @@
 //! should run that task may be the one that waits. So a task with such inputs begins, and then waits
 //! for them, before it runs the program's closure.
 
-mod after;
+// Without a re-export: `scope` imports this file, and `after` imports `scope`.
+pub(crate) mod after;
 #[cfg(all(loom, test))]
 mod models;
-
-pub use after::After;
 
 use std::collections::HashSet;
 use std::mem::ManuallyDrop;

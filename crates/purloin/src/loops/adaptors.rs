@@ -4,7 +4,7 @@ use std::iter::{Rev, StepBy};
 use std::ops::ControlFlow;
 use std::slice;
 
-use super::{ExactIterations, Iterations, fold_items};
+use super::{ExactIterations, IntoIterations, Iterations, fold_items};
 
 /// Iterations that can also run backwards.
 #[diagnostic::on_unimplemented(
@@ -87,6 +87,8 @@ impl<I: ReversibleIterations> ReversibleIterations for Reversed<I> {
     }
 }
 
+impl<I: ReversibleIterations> ExactIterations for Reversed<I> {}
+
 /// Every n-th of some iterations, from [`Par::step_by`](crate::iter::Par::step_by).
 #[derive(Debug)]
 pub struct Stepped<I> {
@@ -159,6 +161,8 @@ impl<I: Iterations> Iterations for Stepped<I> {
         ))
     }
 }
+
+impl<I: ExactIterations> ExactIterations for Stepped<I> {}
 
 /// Returns all series of `size` consecutive elements of a slice as the iterations of a loop. They
 /// overlap.
@@ -243,6 +247,14 @@ impl<'s, T: Sync> ReversibleIterations for Windows<'s, T> {
         self.slice = self.front(rest);
         strip.rev()
     }
+}
+
+impl<T: Sync> ExactIterations for Windows<'_, T> {}
+
+into_iterations! {
+    [I: ReversibleIterations] Reversed<I>,
+    [I: ExactIterations] Stepped<I>,
+    ['s, T: Sync] Windows<'s, T>,
 }
 
 impl<'s, T: Sync> ReversibleIterations for &'s [T] {

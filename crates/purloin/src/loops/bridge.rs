@@ -165,13 +165,8 @@ impl<I: Iterator<Item: Send> + Send> Iterations for Bridged<I> {
     }
 }
 
-impl<I: Iterator<Item: Send> + Send> IntoIterations for Bridged<I> {
-    type Iterations = Self;
-    type Item = I::Item;
-
-    fn into_iterations(self) -> Self {
-        self
-    }
+into_iterations! {
+    [I: Iterator<Item: Send> + Send] Bridged<I>,
 }
 
 impl<I: Iterator> fmt::Debug for Bridged<I> {

@@ -86,12 +86,6 @@ impl<I: Iterations> Iterations for UntilCancelled<I> {
     }
 }
 
-impl<I: Iterations> IntoIterations for UntilCancelled<I> {
-    type Iterations = Self;
-    type Item = I::Item;
-
-    #[inline]
-    fn into_iterations(self) -> Self {
-        self
-    }
+into_iterations! {
+    [I: Iterations] UntilCancelled<I>,
 }

@@ -144,14 +144,8 @@ macro_rules! pieces {
 
             impl<T: $Bound> ExactIterations for $Chunks<'_, T> {}
 
-            impl<'s, T: $Bound> IntoIterations for $Chunks<'s, T> {
-                type Iterations = Self;
-                type Item = $Slice;
-
-                #[inline]
-                fn into_iterations(self) -> Self {
-                    self
-                }
+            into_iterations! {
+                ['s, T: $Bound] $Chunks<'s, T>,
             }
         )*
     };

@@ -89,8 +89,21 @@ pub trait Iterations: Sized + Send {
         sum: A,
         step: impl FnMut(A, Self::Item) -> ControlFlow<A, A>,
     ) -> ControlFlow<A, A> {
-        super::fold_items(self.strip(len), sum, step)
+        fold_items(self.strip(len), sum, step)
     }
+}
+
+/// Folds the items of an iterator until a step breaks, and drops the other items.
+#[inline]
+pub(crate) fn fold_items<T, A>(
+    mut items: impl Iterator<Item = T>,
+    sum: A,
+    step: impl FnMut(A, T) -> ControlFlow<A, A>,
+) -> ControlFlow<A, A> {
+    let result = items.try_fold(sum, step);
+    // See the page on panics in `loops`.
+    drop(items);
+    result
 }
 
 /// Iterations whose number is exact: all but [`lines`](crate::lines), [`words`](crate::words),
@@ -151,23 +164,6 @@ impl<I: Iterations> IntoIterations for Converted<I> {
     fn into_iterations(self) -> I {
         self.0
     }
-}
-
-/// Implements `IntoIterations` for iterations, which convert into themselves.
-macro_rules! into_iterations {
-    ($([$($generics:tt)*] $Type:ty,)*) => {
-        $(
-            impl<$($generics)*> IntoIterations for $Type {
-                type Iterations = Self;
-                type Item = <Self as Iterations>::Item;
-
-                #[inline]
-                fn into_iterations(self) -> Self {
-                    self
-                }
-            }
-        )*
-    };
 }
 
 impl<'s, T: Sync> Iterations for &'s [T] {
@@ -260,10 +256,6 @@ impl<T: Sync> ExactIterations for &[T] {}
 impl<T: Send> ExactIterations for &mut [T] {}
 impl<A: ExactIterations, B: ExactIterations> ExactIterations for Pair<A, B> {}
 impl<P: ExactIterations, T> ExactIterations for Tuple<P, T> where P::Item: Flat<T> {}
-impl<T: Sync> ExactIterations for super::Windows<'_, T> {}
-impl<T: Send> ExactIterations for super::Owned<T> {}
-impl<I: super::ReversibleIterations> ExactIterations for super::Reversed<I> {}
-impl<I: ExactIterations> ExactIterations for super::Stepped<I> {}
 
 /// The iterations of a pair: a loop over both in step.
 #[derive(Debug)]
@@ -394,9 +386,6 @@ where
 into_iterations! {
     ['s, T: Sync] &'s [T],
     ['s, T: Send] &'s mut [T],
-    ['s, T: Sync] super::Windows<'s, T>,
-    [I: super::ReversibleIterations] super::Reversed<I>,
-    [I: ExactIterations] super::Stepped<I>,
 }
 
 /// Implements `IntoIterations` for references that convert into slices.

@@ -49,6 +49,25 @@
 //! Source: Channel (splittable tasks; lazy binary, guided and adaptive splitting, in which a victim
 //! splits for the thieves that have asked it).
 
+// The files of this folder use both macros, so the macros come first.
+
+/// Implements `IntoIterations` for iterations, which convert into themselves.
+macro_rules! into_iterations {
+    ($([$($generics:tt)*] $Type:ty,)*) => {
+        $(
+            impl<$($generics)*> IntoIterations for $Type {
+                type Iterations = Self;
+                type Item = <Self as Iterations>::Item;
+
+                #[inline]
+                fn into_iterations(self) -> Self {
+                    self
+                }
+            }
+        )*
+    };
+}
+
 /// Calls a function with a size. If the size is 2, 3 or 4, the call is a copy in which the compiler
 /// knows it. It can then unroll and vectorise a loop over pairs, triples or quadruples, in which the
 /// indices are checked otherwise.
@@ -95,72 +114,11 @@ pub(crate) use chunks::{chunks, chunks_exact, chunks_exact_mut, chunks_mut};
 pub(crate) use collect::{append, append_exact, partition, runs, unzip};
 pub(crate) use first::first;
 pub(crate) use folds::{fold, for_each, map_reduce, try_fold, try_map_reduce};
-pub(crate) use iterations::Converted;
+pub(crate) use iterations::{Converted, fold_items};
 pub use iterations::{ExactIterations, Flat, IntoIterations, Iterations, Pair, Tuple};
 pub(crate) use pace::{Pace, Strips};
 pub use portion::Splitting;
 pub use ranges::Integer;
-pub use split::in_pieces;
 pub(crate) use split::{Loop, run_block, run_loop};
+pub use split::{in_order, in_pieces};
 pub use text::{CharsOf, LinesOf, WordsOf, chars, lines, words};
-
-use std::ops::ControlFlow;
-
-/// Folds iterations as a plain loop, until a step breaks.
-///
-/// ```
-/// use std::ops::ControlFlow;
-///
-/// use purloin::implement::in_order;
-///
-/// let sum = in_order(1..=4, 0, |sum, n| ControlFlow::Continue(sum + n));
-/// assert_eq!(sum, 10);
-/// ```
-#[inline]
-pub fn in_order<I, A>(
-    mut iterations: I,
-    mut sum: A,
-    mut step: impl FnMut(A, I::Item) -> ControlFlow<A, A>,
-) -> A
-where
-    I: Iterations,
-{
-    let mut pace = iterations.may_end_early().then(Pace::start);
-    // There may be more iterations than fit in a number.
-    loop {
-        let mut len = iterations.remaining();
-        if len == 0 {
-            break;
-        }
-        if let Some(pace) = &mut pace {
-            let (block, strips) = pace.next(len);
-            len = strips.next(block);
-        }
-        match iterations.fold_strip(len, sum, &mut step) {
-            ControlFlow::Continue(so_far) => sum = so_far,
-            ControlFlow::Break(result) => {
-                sum = result;
-                break;
-            }
-        }
-        if let Some(pace) = &mut pace {
-            pace.ran(len);
-        }
-    }
-    // See the page on panics.
-    drop(iterations);
-    sum
-}
-
-/// Folds the items of an iterator until a step breaks, and drops the other items.
-#[inline]
-pub(crate) fn fold_items<T, A>(
-    mut items: impl Iterator<Item = T>,
-    sum: A,
-    step: impl FnMut(A, T) -> ControlFlow<A, A>,
-) -> ControlFlow<A, A> {
-    let result = items.try_fold(sum, step);
-    // See the page on panics.
-    drop(items);
-    result
-}

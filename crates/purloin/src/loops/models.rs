@@ -109,13 +109,8 @@ impl Iterations for Numbers {
     }
 }
 
-impl IntoIterations for Numbers {
-    type Iterations = Self;
-    type Item = usize;
-
-    fn into_iterations(self) -> Self {
-        self
-    }
+into_iterations! {
+    [] Numbers,
 }
 
 /// The body of the first number ends only when that of the second one has begun.

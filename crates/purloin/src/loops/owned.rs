@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use std::slice;
 use std::sync::Arc;
 
-use super::{IntoIterations, Iterations, ReversibleIterations};
+use super::{ExactIterations, IntoIterations, Iterations, ReversibleIterations};
 
 /// The elements of a vector, by value. An iteration receives its element; a loop that ends early
 /// drops the others.
@@ -115,6 +115,8 @@ impl<T: Send> ReversibleIterations for Owned<T> {
         Taken(strip.iter_mut()).rev()
     }
 }
+
+impl<T: Send> ExactIterations for Owned<T> {}
 
 /// An iterator over elements that no part of the loop owns any more. Dropping it drops those that
 /// are left.

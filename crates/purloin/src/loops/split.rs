@@ -1,9 +1,10 @@
 //! Runs a loop whose iterations have an order, and splits it when a thief asks. For workers that do not know when a thief
-//! asks, [`in_pieces`] splits it beforehand. [The page on loops](super) explains strips, blocks and panics.
+//! asks, [`in_pieces`] splits it beforehand; [`in_order`] never splits it. [The page on loops](super) explains strips,
+//! blocks and panics.
 
 use std::ops::ControlFlow;
 
-use super::{IntoIterations, Iterations, Pace, Strips, in_order};
+use super::{IntoIterations, Iterations, Pace, Strips};
 use crate::stats::clock::ticks;
 use crate::sync::plain::{AtomicBool, Ordering};
 use crate::tunables;
@@ -299,5 +300,51 @@ where
         shared.combine(front, back)
     };
     part.end();
+    sum
+}
+
+/// Folds iterations as a plain loop, until a step breaks.
+///
+/// ```
+/// use std::ops::ControlFlow;
+///
+/// use purloin::implement::in_order;
+///
+/// let sum = in_order(1..=4, 0, |sum, n| ControlFlow::Continue(sum + n));
+/// assert_eq!(sum, 10);
+/// ```
+#[inline]
+pub fn in_order<I, A>(
+    mut iterations: I,
+    mut sum: A,
+    mut step: impl FnMut(A, I::Item) -> ControlFlow<A, A>,
+) -> A
+where
+    I: Iterations,
+{
+    let mut pace = iterations.may_end_early().then(Pace::start);
+    // There may be more iterations than fit in a number.
+    loop {
+        let mut len = iterations.remaining();
+        if len == 0 {
+            break;
+        }
+        if let Some(pace) = &mut pace {
+            let (block, strips) = pace.next(len);
+            len = strips.next(block);
+        }
+        match iterations.fold_strip(len, sum, &mut step) {
+            ControlFlow::Continue(so_far) => sum = so_far,
+            ControlFlow::Break(result) => {
+                sum = result;
+                break;
+            }
+        }
+        if let Some(pace) = &mut pace {
+            pace.ran(len);
+        }
+    }
+    // See the page on panics.
+    drop(iterations);
     sum
 }

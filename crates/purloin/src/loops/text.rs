@@ -58,14 +58,8 @@ macro_rules! pieces {
                 }
             }
 
-            impl<'s> IntoIterations for $Type<'s> {
-                type Iterations = Self;
-                type Item = $Item;
-
-                #[inline]
-                fn into_iterations(self) -> Self {
-                    self
-                }
+            into_iterations! {
+                ['s] $Type<'s>,
             }
         )*
     };

@@ -1,6 +1,5 @@
 //! Chains of adaptors, and how they become the iterations of a loop.
 
-use super::Par;
 use crate::loops::{
     ExactIterations, IntoIterations, Iterations, Reversed, ReversibleIterations, reversed,
 };
@@ -125,8 +124,10 @@ impl<I: ReversibleIterations> Reversible for Source<I> {
     }
 }
 
-/// An argument of [`Par::chain`] and [`Par::zip`]: another parallel iterator, or anything that a loop can run
-/// over.
+/// An argument of [`Par::chain`] and [`Par::zip`]: another parallel iterator, or anything that a loop can run over.
+///
+/// [`Par::chain`]: super::Par::chain
+/// [`Par::zip`]: super::Par::zip
 pub trait IntoChain {
     /// The chain that this is converted into.
     type Chain: Chain;
@@ -134,14 +135,6 @@ pub trait IntoChain {
     /// Performs the conversion.
     #[doc(hidden)]
     fn into_chain(self) -> Self::Chain;
-}
-
-impl<R, C: Chain> IntoChain for Par<R, C> {
-    type Chain = C;
-
-    fn into_chain(self) -> C {
-        self.chain
-    }
 }
 
 impl<I: IntoIterations> IntoChain for I {

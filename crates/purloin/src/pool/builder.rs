@@ -7,7 +7,7 @@ use std::num::NonZero;
 use std::sync::Arc;
 
 use super::Pool;
-use super::handlers::Handlers;
+use super::options::{Handlers, Options};
 use super::stack_sizes::{self, Stacks};
 use super::threads::WorkerStart;
 use crate::error::{self, BuildError};
@@ -16,7 +16,7 @@ use crate::runtime::ReturnBarrier;
 use crate::scheduler::Scheduler;
 use crate::sync::thread;
 use crate::tunables;
-use crate::victim::{Random, Selection, VictimSelection};
+use crate::victim::{Random, VictimSelection};
 
 /// The environment variable that sets the number of workers if the program does not.
 const WORKERS_VARIABLE: &str = "PURLOIN_WORKERS";
@@ -42,21 +42,6 @@ pub struct Builder<S: Scheduler = ReturnBarrier> {
     pub(super) options: Options,
     pub(super) thread_name: Box<dyn Fn(usize) -> String>,
     pub(super) scheduler: Arc<S>,
-}
-
-/// The options that a running pool keeps.
-#[derive(Clone)]
-pub(crate) struct Options {
-    pub(super) victims: Arc<dyn Selection>,
-    pub(crate) splitting: Splitting,
-    pub(super) timed: bool,
-    pub(super) handlers: Handlers,
-    /// See [`Builder::ends_alone`].
-    pub(super) ends_alone: bool,
-    /// See [`Builder::run_anything_while_blocked`].
-    pub(super) runs_anything: bool,
-    /// See [`Builder::rescue_calls`].
-    pub(super) rescues_calls: bool,
 }
 
 impl<S: Scheduler> std::fmt::Debug for Builder<S> {

@@ -1,26 +1,12 @@
-//! Functions of the program that a pool calls: when a thread begins and ends, and for panics that no
-//! caller gets.
+//! How a pool calls the program's handlers ([`Handlers`](super::options::Handlers)): when a thread begins and ends, and
+//! for panics that no caller gets.
 
-use std::sync::Arc;
-
+use super::options::ThreadHandler;
 use super::{Me, Shared};
 use crate::cancel::CancelFlag;
 use crate::runtime;
 use crate::scheduler::Scheduler;
 use crate::unwind::{Panic, discard, or_abort};
-
-/// Gets the number of the thread's worker.
-pub(super) type ThreadHandler = Arc<dyn Fn(usize) + Send + Sync>;
-
-pub(super) type PanicHandler = Arc<dyn Fn(Panic) + Send + Sync>;
-
-/// The functions, where the program has set them.
-#[derive(Clone, Default)]
-pub(super) struct Handlers {
-    pub(super) start: Option<ThreadHandler>,
-    pub(super) exit: Option<ThreadHandler>,
-    pub(super) panic: Option<PanicHandler>,
-}
 
 impl<S: Scheduler> Shared<S> {
     /// Calls a handler on the thread of `me`, which is idle, as a call of its own.

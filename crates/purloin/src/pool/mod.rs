@@ -1,6 +1,6 @@
 //! Pools: their threads, their lifecycle, and work from outside.
 //!
-//! - [`builder`], [`start`] and [`mod@global`]: how a pool is made.
+//! - [`builder`], [`options`], [`start`] and [`mod@global`]: how a pool is made.
 //! - [`shared`]: the state that its workers share.
 //! - [`threads`]: the threads of the workers, and [`worker`]: what each of them does.
 //! - [`cache_placement`]: where a worker's memory lies, and [`stack_sizes`]: how large its stacks are.
@@ -19,6 +19,7 @@ mod handlers;
 mod inbox;
 #[cfg(all(loom, test))]
 pub(crate) mod models;
+mod options;
 mod outside;
 mod quiescence;
 mod rescue;

@@ -28,7 +28,7 @@ use crate::scheduler::Scheduler;
 use crate::sleep::{Latch, Waiter};
 use crate::sync::thread;
 use crate::this_thread::{block, current_call, current_scope, raise};
-use crate::unwind::{AbortOnUnwind, FirstPanic};
+use crate::unwind::{AbortOnUnwind, FirstPanic, discard};
 
 const PANIC_IN_WAIT: &str = "a thread has panicked while it waited for the pool";
 
@@ -112,14 +112,11 @@ impl<F, R> AwaitedCall<F, R> {
 }
 
 /// A closure that a pool calls once, with its type erased.
-pub(super) type CallOnce<'f, S> = &'f mut (dyn for<'t> FnMut(Token<'t, S>) + Send);
+type CallOnce<'f, S> = &'f mut (dyn for<'t> FnMut(Token<'t, S>) + Send);
 
 /// Hands `f` to a worker of the pool, and waits until the worker has called it. Returns its panic, or that of an
 /// orphan.
-pub(super) fn run_from_outside<S: Scheduler>(
-    pool: &Shared<S>,
-    f: CallOnce<'_, S>,
-) -> thread::Result<()> {
+fn run_from_outside<S: Scheduler>(pool: &Shared<S>, f: CallOnce<'_, S>) -> thread::Result<()> {
     let caller = current_call();
     let latch = Latch::new(1, Waiter::Outside(thread::current()));
     let call = Call::new(caller, NO_GENERATION);
@@ -138,7 +135,7 @@ pub(super) fn run_from_outside<S: Scheduler>(
 
 /// Returns a job that runs `f` as a call that no thread waits for. The job counts towards `generation`, if that
 /// is one.
-pub(super) fn detached<S: Scheduler, F>(f: F, generation: u64) -> Injected<S>
+fn detached<S: Scheduler, F>(f: F, generation: u64) -> Injected<S>
 where
     F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
 {
@@ -152,6 +149,72 @@ where
 }
 
 impl<S: Scheduler> Shared<S> {
+    /// Implements [`Pool::run`]. The compiler instantiates only this part for each `f`.
+    pub(crate) fn run<F, R>(&self, f: F) -> R
+    where
+        F: for<'t> FnOnce(Token<'t, S>) -> R + Send,
+        R: Send,
+    {
+        let (mut f, mut result) = (Some(f), None);
+        let ran = self.run_once(&mut |token| {
+            let f = f.take().expect("a call runs once");
+            result = Some(f(token));
+        });
+        match ran {
+            Ok(()) => result.expect("the call has left a result"),
+            Err(panic) => {
+                discard(result);
+                raise(panic)
+            }
+        }
+    }
+
+    /// Calls `f` once, on a worker. Returns its panic, or that of an orphan.
+    fn run_once(&self, f: CallOnce<'_, S>) -> thread::Result<()> {
+        match self.current() {
+            Some(worker) => {
+                let call = Call::new(worker.call(), worker.generation());
+                worker.with_call(&call, || runtime::call(worker, f))
+            }
+            None => {
+                self.check_process();
+                run_from_outside(self, f)
+            }
+        }
+    }
+
+    /// Queues a job that runs `f`, and that [`Pool::wait`] does not wait for.
+    pub(crate) fn spawn_uncounted<F>(&self, f: F)
+    where
+        F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
+    {
+        self.check_process();
+        self.inject(detached(f, NO_GENERATION), null(), null());
+    }
+
+    /// Returns a job that runs `f`, and that [`Pool::wait`] waits for, and its generation.
+    pub(super) fn job<F>(&self, f: F) -> (u64, Injected<S>)
+    where
+        F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
+    {
+        self.check_process();
+        let generation = match S::DETECTS_QUIESCENCE {
+            true => NO_GENERATION,
+            false => self.quiescence.spawned(self.current().map(Me::generation)),
+        };
+        (generation, detached(f, generation))
+    }
+
+    /// Records that a job of this generation has ended.
+    pub(super) fn end_job(&self, generation: u64, result: thread::Result<()>) {
+        if let Err(panic) = result {
+            self.keep_panic(panic);
+        }
+        if generation != NO_GENERATION {
+            self.quiescence.done(generation);
+        }
+    }
+
     /// Runs `f` on this thread, which is not a worker of this pool, as a call to the pool. The tasks
     /// with the lineage that `f` gets end before `f` does.
     pub(crate) fn as_outside_call<R>(

@@ -4,28 +4,25 @@ use std::any::Any;
 use std::collections::BTreeMap;
 use std::io;
 use std::mem::ManuallyDrop;
-use std::ptr::null;
 use std::sync::{Arc, Weak};
 
 use super::Pool;
-use super::builder::Options;
 use super::cache_placement::Hashes;
 use super::inbox::{Inbox, Injected};
-use super::outside;
+use super::options::Options;
 use super::quiescence::Quiescence;
 use super::rescue::Rescue;
 use super::stack_sizes::Stacks;
 use super::threads::Threads;
 use super::worker::{Core, Me, Remote, current};
 use crate::append_vec::AppendVec;
-use crate::call::{Call, NO_GENERATION};
-use crate::runtime::{self, Slot, TaskStack, Token, max_suspended};
+use crate::call::Call;
+use crate::runtime::{Slot, TaskStack, max_suspended};
 use crate::scheduler::Scheduler;
 use crate::sleep::Sleep;
 use crate::sync::plain::{AtomicU64, Mutex, MutexGuard, OnceLock, lock};
-use crate::sync::{Ordering, fence, thread};
-use crate::this_thread::{self, NO_POOL, raise};
-use crate::unwind::discard;
+use crate::sync::{Ordering, fence};
+use crate::this_thread::{self, NO_POOL};
 
 /// The number of the next pool. Each pool has a number of its own.
 pub(super) static NEXT_POOL: AtomicU64 = AtomicU64::new(NO_POOL + 1);
@@ -72,40 +69,6 @@ impl<S: Scheduler> Drop for Shared<S> {
 }
 
 impl<S: Scheduler> Shared<S> {
-    /// Implements [`Pool::run`]. The compiler instantiates only this part for each `f`.
-    pub(crate) fn run<F, R>(&self, f: F) -> R
-    where
-        F: for<'t> FnOnce(Token<'t, S>) -> R + Send,
-        R: Send,
-    {
-        let (mut f, mut result) = (Some(f), None);
-        let ran = self.run_once(&mut |token| {
-            let f = f.take().expect("a call runs once");
-            result = Some(f(token));
-        });
-        match ran {
-            Ok(()) => result.expect("the call has left a result"),
-            Err(panic) => {
-                discard(result);
-                raise(panic)
-            }
-        }
-    }
-
-    /// Calls `f` once, on a worker. Returns its panic, or that of an orphan.
-    fn run_once(&self, f: outside::CallOnce<'_, S>) -> thread::Result<()> {
-        match self.current() {
-            Some(worker) => {
-                let call = Call::new(worker.call(), worker.generation());
-                worker.with_call(&call, || runtime::call(worker, f))
-            }
-            None => {
-                self.check_process();
-                outside::run_from_outside(self, f)
-            }
-        }
-    }
-
     /// Returns the process that has the pool's threads.
     pub(crate) fn process(&self) -> u32 {
         self.process
@@ -127,38 +90,6 @@ impl<S: Scheduler> Shared<S> {
             self.process,
             std::process::id(),
         );
-    }
-
-    /// Queues a job that runs `f`, and that [`Pool::wait`] does not wait for.
-    pub(crate) fn spawn_uncounted<F>(&self, f: F)
-    where
-        F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
-    {
-        self.check_process();
-        self.inject(outside::detached(f, NO_GENERATION), null(), null());
-    }
-
-    /// Returns a job that runs `f`, and that [`Pool::wait`] waits for, and its generation.
-    pub(super) fn job<F>(&self, f: F) -> (u64, Injected<S>)
-    where
-        F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
-    {
-        self.check_process();
-        let generation = match S::DETECTS_QUIESCENCE {
-            true => NO_GENERATION,
-            false => self.quiescence.spawned(self.current().map(Me::generation)),
-        };
-        (generation, outside::detached(f, generation))
-    }
-
-    /// Records that a job of this generation has ended.
-    pub(super) fn end_job(&self, generation: u64, result: thread::Result<()>) {
-        if let Err(panic) = result {
-            self.keep_panic(panic);
-        }
-        if generation != NO_GENERATION {
-            self.quiescence.done(generation);
-        }
     }
 
     /// Returns the worker of this pool that runs on this thread, if there is one.
@@ -208,11 +139,6 @@ impl<S: Scheduler> Shared<S> {
             let pool = Arc::as_ptr(self);
             Ok(Remote::new(index, pool, tasks, core, self.options.timed))
         })
-    }
-
-    /// Returns the spare workers whose threads have been started.
-    pub(crate) fn started_spares(&self) -> &[Remote<S>] {
-        &self.started()[self.workers..]
     }
 
     /// Lets [`Self::find`] find the pool.

@@ -442,6 +442,31 @@ where
     }
 }
 
+impl<'scope> Scope<'scope, '_> {
+    /// Lets each worker of the pool run `f` once before the finish ends. See
+    /// [`Pool::broadcast`](crate::Pool::broadcast).
+    ///
+    /// ```
+    /// # use purloin::Pool;
+    /// # use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    /// let pool = Pool::builder().workers(3).build()?;
+    /// let seen = AtomicUsize::new(0);
+    /// pool.finish(|scope| {
+    ///     scope.spawn_broadcast(|w| {
+    ///         seen.fetch_add(1 << w.index(), Relaxed);
+    ///     });
+    /// });
+    /// assert_eq!(seen.into_inner(), 0b111);
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    pub fn spawn_broadcast<F>(&'scope self, f: F)
+    where
+        F: for<'t> Fn(Token<'t>) + Send + Sync + 'scope,
+    {
+        self.finish().spawn_broadcast(f);
+    }
+}
+
 impl<S: Scheduler> Me<'_, S> {
     /// Owner: pushes the spawn or future in `slot`, which is the top. Closes the slots up to it, and offers it if a
     /// thief has asked.

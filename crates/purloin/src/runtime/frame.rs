@@ -37,31 +37,14 @@ mod enter;
 use std::cell::Cell;
 use std::ptr::{NonNull, null, null_mut};
 
-pub(crate) use self::enter::max_suspended;
 pub(super) use self::enter::{end_above, end_above_while};
 use super::finish::Finish;
 use super::slot::Slot;
-use super::stack::{SLOT, TaskStack};
+use super::stack::TaskStack;
 use crate::call::Call;
 use crate::cancel::CancelFlag;
 use crate::scheduler::Scheduler;
 use crate::sync::{AtomicPtr, AtomicUsize, Ordering};
-
-/// Bytes of thread stack for each slot of the task stack. A join that waits for its first closure keeps
-/// at least a return address, its worker and its slot in its frame, which takes 32 bytes. Spawns and
-/// futures fill at most half of the slots. So nested joins fill the thread's stack first, unless many
-/// of them are inlined into one function and share a frame.
-const STACK_BYTES_PER_SLOT: usize = 16;
-
-/// Returns the size of the task stack of a worker whose thread has a stack of `stack_size` bytes, so
-/// that nested joins fill the thread's stack first.
-pub(crate) const fn task_bytes(stack_size: usize) -> usize {
-    match cfg!(loom) {
-        false => stack_size / STACK_BYTES_PER_SLOT * SLOT,
-        // A model has few tasks, and loom makes each slot anew for each interleaving.
-        true => 32 * SLOT,
-    }
-}
 
 /// A piece of the task stack, which ends before the tasks below it go on.
 pub(crate) struct Frame<S: Scheduler> {

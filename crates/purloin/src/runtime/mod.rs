@@ -3,7 +3,7 @@
 //! Read the files in this order:
 //!
 //! 1. [`slot`]: one task in place, in a slot or in the frame of the thread that waits for it, and its [`state`].
-//! 2. [`stack`]: a worker's slots, with a top and a bottom.
+//! 2. [`stack`]: a worker's slots, with a top and a bottom; [`sizes`]: how many there are.
 //! 3. [`return_barrier`]: the default scheduler's protocol between an owner and its thieves.
 //! 4. [`token`] and [`join`]: what a program holds, and the fast path.
 //! 5. [`frame`]: the bookkeeping that keeps finishes and tasks properly nested, and says which cancellation stops a
@@ -87,6 +87,7 @@ mod join;
 pub mod models;
 mod return_barrier;
 mod shared_loop;
+mod sizes;
 mod slot;
 mod stack;
 // `promise` imports the file, and nothing else of the runtime.
@@ -95,19 +96,18 @@ mod steal;
 pub(crate) mod stolen;
 mod token;
 
-/// The functions that `slow_paths!` calls.
-pub mod slow {
-    pub use super::join::slot_to_push;
-    pub use super::stolen::reclaim_or_wait;
-    pub use super::token::split_hint;
-}
+// The functions that `slow_paths!` calls.
+pub use join::slot_to_push;
+pub use stolen::reclaim_or_wait;
+pub use token::split_hint;
 
-pub(crate) use frame::{Frame, Frames, max_suspended, task_bytes};
+pub(crate) use frame::{Frame, Frames};
 pub(crate) use future::{Kind, Tickets, detached_future};
 
 pub(crate) use finish::{finish, finish_outside};
 pub(crate) use join::{call, call_in, in_registers};
 pub use return_barrier::{BarrierHeader, BarrierScheduler, BarrierTasks, ReturnBarrier};
+pub(crate) use sizes::{max_suspended, task_bytes};
 pub(crate) use slot::InFrame;
 pub use slot::{Header, Slot};
 pub use stack::TaskStack;

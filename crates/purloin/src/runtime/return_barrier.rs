@@ -119,55 +119,21 @@
 //! asymmetric Dekker pattern after Linux's membarrier(2).
 
 mod force;
+mod options;
 mod tasks;
 
-pub use self::tasks::BarrierTasks;
+pub use self::options::ReturnBarrier;
+pub use self::tasks::{BarrierHeader, BarrierTasks};
 
-use super::slot::Header;
 use super::stack::TaskStack;
-use super::state::StateWord;
 use super::steal::ReachIn;
 use crate::scheduler::Scheduler;
-use crate::sync::{AtomicU32, Ordering};
 
 /// The barrier word while a thief asks for tasks: this bit, and in the lower bits the number
 /// of forced steals so far.
 const REQUESTED: usize = 1 << (usize::BITS - 1);
 /// Together with [`REQUESTED`]: a thief is forcing its way in.
 const FORCED: usize = 1 << (usize::BITS - 2);
-
-/// Return-barrier stealing, the default scheduler.
-///
-/// Tasks are private to their worker until a thief asks. Then the older ones become public,
-/// and thieves steal them without disturbing their owner. A thief whose victim does not answer
-/// takes its task by force, through Linux's `membarrier`.
-///
-/// Sources: Wool, section 3 (the direct task stack, leapfrogging); Return barrier, section 5;
-/// Channel (requests that the victim polls for).
-#[derive(Clone, Debug)]
-pub struct ReturnBarrier {
-    forced_steals: bool,
-}
-
-impl Default for ReturnBarrier {
-    fn default() -> Self {
-        ReturnBarrier {
-            forced_steals: true,
-        }
-    }
-}
-
-impl ReturnBarrier {
-    /// Sets whether thieves may take tasks from a silent victim by force. The default is true.
-    ///
-    /// On a system without `membarrier`, thieves never use force: they wait for the victim's next
-    /// push or pop. If the program had several threads when it made its first pool, they do so for some
-    /// milliseconds from the first time that a victim is silent.
-    pub fn forced_steals(mut self, allowed: bool) -> Self {
-        self.forced_steals = allowed;
-        self
-    }
-}
 
 // SAFETY: the page above shows for each race that exactly one thread gets each task, and every race
 // in it has a loom model. The methods below uphold the other rules of `crate::scheduler`.
@@ -213,39 +179,5 @@ pub trait BarrierScheduler:
     /// Returns whether thieves take tasks by force, if [`Self::HAS_FORCE`].
     fn allows_force(&self) -> bool {
         Self::HAS_FORCE
-    }
-}
-
-/// The state of a slot.
-pub struct BarrierHeader {
-    state: StateWord,
-    /// Not 0 if the owner was interrupted to offer this task. The owner writes it before it makes
-    /// the task public, only for the count of free steals.
-    has_interrupted: AtomicU32,
-}
-
-impl BarrierHeader {
-    fn set_interrupted(&self, has_interrupted: bool) {
-        // Relaxed: the state publishes it.
-        self.has_interrupted
-            .store(u32::from(has_interrupted), Ordering::Relaxed);
-    }
-}
-
-// SAFETY: two words of four bytes each, and `State::EMPTY` is zero.
-unsafe impl Header for BarrierHeader {
-    fn empty() -> BarrierHeader {
-        BarrierHeader {
-            state: StateWord::empty(),
-            has_interrupted: AtomicU32::new(0),
-        }
-    }
-
-    fn outcome(&self) -> &StateWord {
-        &self.state
-    }
-
-    fn has_interrupted(&self) -> bool {
-        self.has_interrupted.load(Ordering::Relaxed) != 0
     }
 }

@@ -34,6 +34,7 @@ use std::ops::Range;
 
 use crossbeam_utils::CachePadded;
 
+use super::sizes::SLOT;
 use super::slot::Slot;
 use crate::pool::cache_placement::{Hashes, MAX_TASKS_SKIP, first_apart};
 use crate::scheduler::Scheduler;
@@ -47,9 +48,6 @@ const BOUNDARY: usize = match cfg!(any(loom, miri)) {
     false => 64 << 10,
     true => 4 * SLOT,
 };
-
-/// The size of a slot.
-pub(super) const SLOT: usize = 64;
 
 /// A worker's tasks in place: an array of slots, a top, and a bottom.
 ///

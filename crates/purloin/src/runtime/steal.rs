@@ -157,8 +157,10 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
                 return Some(stolen);
             }
         }
-        let spares = me.pool().started_spares().iter();
-        let mut spares = spares.filter(|spare| spare.is_active() && spare.index() != me.index());
+        // Spare workers come after the regular ones.
+        let mut spares = me.remote().peers()[me.pool().workers..]
+            .iter()
+            .filter(|spare| spare.is_active() && spare.index() != me.index());
         spares.find_map(|victim| attempt(me.timer().now(), me, victim, &mut search.backoff))
     }
 
@@ -181,13 +183,8 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
         outcome: &StateWord,
         backoff: &mut Backoff,
     ) -> Option<Stolen<S>> {
-        me.count(Count::StealAttempts);
         let may_take = || !outcome.is_done() && !holder.runs_on_top();
-        let stolen = steal_if(me, holder, backoff.is_silent(), may_take);
-        if stolen.is_none() && holder.tasks.request() {
-            backoff.requested_again();
-        }
-        stolen
+        steal_or_ask(me, holder, backoff, may_take)
     }
 
     fn should_stay_awake(_me: Me<'_, S>, holder: &Remote<S>) -> bool {
@@ -260,7 +257,7 @@ fn sample<'m, S: ReachesIn>(me: Me<'m, S>, walk: &mut Walk) -> Option<&'m Remote
     best.map(|(_, victim)| victim)
 }
 
-/// Tries to steal from `victim`, and asks it for tasks if that fails. The attempt has begun at `begin`, in the timer's
+/// Tries to steal from `victim`, and counts and times the steal. The attempt has begun at `begin`, in the timer's
 /// ticks.
 fn attempt<S: ReachesIn>(
     begin: u64,
@@ -268,29 +265,26 @@ fn attempt<S: ReachesIn>(
     victim: &Remote<S>,
     backoff: &mut Backoff,
 ) -> Option<Stolen<S>> {
-    me.count(Count::StealAttempts);
     let start = S::LEAVES_TINY_TASKS.then(Instant::now);
-    let stolen = steal_if(me, victim, backoff.is_silent(), || true);
-    if stolen.is_some() {
-        if let Some(start) = start {
-            me.core().claim.set(start.elapsed());
-        }
-        me.timer().stolen(begin);
-        me.count(Count::Steals);
-    } else if victim.tasks.request() {
-        backoff.requested_again();
+    let stolen = steal_or_ask(me, victim, backoff, || true)?;
+    if let Some(start) = start {
+        me.core().claim.set(start.elapsed());
     }
-    stolen
+    me.timer().stolen(begin);
+    me.count(Count::Steals);
+    Some(stolen)
 }
 
-fn steal_if<S: ReachesIn>(
+/// Takes the oldest task of `victim`, if `may_take` allows it. If it gets none, asks the victim for tasks.
+fn steal_or_ask<S: ReachesIn>(
     thief: Me<'_, S>,
     victim: &Remote<S>,
-    is_silent: bool,
+    backoff: &mut Backoff,
     may_take: impl Fn() -> bool,
 ) -> Option<Stolen<S>> {
-    let claim = victim.tasks.claim(thief.index(), is_silent, may_take);
-    let slot = match claim {
+    thief.count(Count::StealAttempts);
+    let tasks = &victim.tasks;
+    let slot = match tasks.claim(thief.index(), backoff.is_silent(), may_take) {
         Claim::Stolen(slot) => {
             // SAFETY: slots live as long as the pool.
             if !unsafe { &*slot }.header().has_interrupted() {
@@ -302,11 +296,15 @@ fn steal_if<S: ReachesIn>(
             thief.count(Count::ForcedSteals);
             slot
         }
-        Claim::Stale => {
-            thief.count(Count::BackOuts);
+        failed @ (Claim::Nothing | Claim::Lost | Claim::Stale) => {
+            if matches!(failed, Claim::Stale) {
+                thief.count(Count::BackOuts);
+            }
+            if tasks.request() {
+                backoff.requested_again();
+            }
             return None;
         }
-        Claim::Nothing | Claim::Lost => return None,
     };
     // SAFETY: the claim has taken the task. By the rules for schedulers, it has marked the task
     // stolen in the slot.

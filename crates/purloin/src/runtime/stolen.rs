@@ -215,8 +215,8 @@ impl<S: Scheduler> Awaited<S> for StolenTask<'_, S> {
         self.outcome.is_done()
     }
 
-    fn serve(&self, me: Me<'_, S>) {
-        S::Protocol::answer(me, Point::Blocked(Some(self.holder)));
+    fn holder(&self) -> Option<&Remote<S>> {
+        Some(self.holder)
     }
 
     fn run_one(&self, wait: &mut Wait<'_, S>) -> bool {

@@ -13,7 +13,7 @@ use crate::cancel::{CancelFlag, CancelState};
 use crate::graph::Inputs;
 use crate::handle::Handle;
 use crate::loops::{self, Internal, IntoIterations, Iterations};
-use crate::pool::{Me, Remote};
+use crate::pool::{Me, Pool, Remote};
 use crate::promise::Place;
 use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
 use crate::scope::{Scope, Spawner};
@@ -110,7 +110,7 @@ impl<'t, S: Scheduler> Token<'t, S> {
     /// let steals = pool.run(|w| w.pool().stats().steals);
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
-    pub fn pool(&self) -> &'t crate::Pool<S> {
+    pub fn pool(&self) -> &'t Pool<S> {
         self.thread.as_pool()
     }
 }

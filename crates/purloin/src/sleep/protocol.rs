@@ -145,7 +145,7 @@ impl Sleep {
     /// perhaps only after the first push.
     pub fn is_needed_by_others(&self, of: usize) -> bool {
         fence(Ordering::SeqCst);
-        self.has_sleepers(of) || self.has_searchers()
+        self.has_sleepers(of) || self.searching.load(Ordering::Relaxed) > 0
     }
 
     /// Wakes one sleeper for the tasks of worker `of`: a worker that is blocked on `of`, because it
@@ -396,13 +396,7 @@ impl Sleep {
         fence(Ordering::SeqCst);
     }
 
-    /// Returns whether an idle worker is awake and looks for work.
-    pub fn has_searchers(&self) -> bool {
-        self.searching.load(Ordering::Relaxed) > 0
-    }
-
-    /// Returns, as a hint, whether a running worker should search, because it may have to give up its
-    /// processor or its thread index.
+    /// Returns, as a hint, whether a worker may have to give up its processor or its thread index.
     pub fn wants_worker(&self) -> bool {
         self.surplus.load(Ordering::Relaxed) > 0
             || self.waiting_for_index.load(Ordering::Relaxed) > 0

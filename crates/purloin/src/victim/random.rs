@@ -1,6 +1,7 @@
 //! Random victim selection.
 
-use super::{Selection, Walk};
+use super::selection::Selection;
+use super::walk::Walk;
 use crate::error::BuildError;
 
 /// Random order, the default: each thief visits all victims in an order of its own, from a random

@@ -1,6 +1,8 @@
 //! Sampling victim selection.
 
-use super::{Random, Selection, VictimSelection, Walk, in_range};
+use super::random::Random;
+use super::selection::{Selection, VictimSelection, in_range};
+use super::walk::Walk;
 use crate::error::BuildError;
 
 /// Sampling: before the first steal of a search a thief looks at several victims, and steals from

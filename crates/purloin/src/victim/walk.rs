@@ -1,6 +1,6 @@
 //! The order in which a worker visits its victims.
 
-use super::sets::{SetRound, SetStep, Sets};
+use super::set_round::{SetRound, SetStep};
 
 /// One worker's walk through its victims.
 ///
@@ -17,12 +17,20 @@ pub struct Walk {
     /// Number of victims visited in this round.
     visited: usize,
     random: Xorshift,
-    /// The victim sets, and the progress through the current one. Without them a round is a full circle.
-    sets: Option<(Sets, SetRound)>,
+    /// The victim sets. Without them a round is a full circle.
+    sets: Option<WalkSets>,
     samples: usize,
     /// A hook for tests, called before each victim.
     #[cfg(test)]
     pub(super) before_victim: fn(),
+}
+
+/// The victim sets of a walk.
+struct WalkSets {
+    least: usize,
+    multiplicity: usize,
+    /// The progress through the current set.
+    round: SetRound,
 }
 
 impl Walk {
@@ -49,9 +57,15 @@ impl Walk {
         }
     }
 
-    pub(super) fn in_sets(self, sets: Sets) -> Walk {
+    /// Ends a round once it has `least` victims, `multiplicity` of them thieves; or all victims.
+    pub(super) fn in_sets(self, least: usize, multiplicity: usize) -> Walk {
+        let sets = WalkSets {
+            least,
+            multiplicity,
+            round: SetRound::default(),
+        };
         Walk {
-            sets: Some((sets, SetRound::default())),
+            sets: Some(sets),
             ..self
         }
     }
@@ -64,8 +78,8 @@ impl Walk {
     pub(crate) fn start(&mut self) {
         self.start = self.random.below(self.victims.len().max(1));
         self.visited = 0;
-        if let Some((_, round)) = &mut self.sets {
-            *round = SetRound::default();
+        if let Some(sets) = &mut self.sets {
+            sets.round = SetRound::default();
         }
     }
 
@@ -76,16 +90,18 @@ impl Walk {
         (self.before_victim)();
         let is_over = match &mut self.sets {
             None => self.visited == self.victims.len(),
-            Some((sets, round)) => {
-                match round.step(sets.least, sets.multiplicity, self.victims.len()) {
-                    SetStep::Next => false,
-                    SetStep::Rewind => true,
-                    SetStep::Move => {
-                        self.start();
-                        true
-                    }
+            Some(WalkSets {
+                least,
+                multiplicity,
+                round,
+            }) => match round.step(*least, *multiplicity, self.victims.len()) {
+                SetStep::Next => false,
+                SetStep::Rewind => true,
+                SetStep::Move => {
+                    self.start();
+                    true
                 }
-            }
+            },
         };
         if is_over {
             self.visited = 0;
@@ -98,8 +114,8 @@ impl Walk {
 
     /// Records that the last victim is itself a thief: it has no work.
     pub(crate) fn met_thief(&mut self) {
-        if let Some((_, round)) = &mut self.sets {
-            round.met_thief();
+        if let Some(sets) = &mut self.sets {
+            sets.round.met_thief();
         }
     }
 

@@ -41,9 +41,9 @@ pub(crate) trait Awaited<S: Scheduler> {
     /// Returns whether the wait is over.
     fn is_over(&self) -> bool;
 
-    /// Answers thieves.
-    fn serve(&self, me: Me<'_, S>) {
-        S::Protocol::answer(me, Point::Blocked(None));
+    /// Returns the worker that runs the stolen task, if this is a wait for one.
+    fn holder(&self) -> Option<&Remote<S>> {
+        None
     }
 
     /// Looks once for something that this wait may run, and runs it. Returns whether it has run
@@ -76,7 +76,7 @@ pub(crate) fn until<S: Scheduler, A: Awaited<S>>(me: Me<'_, S>, awaited: &A) {
         handed_off: None,
     };
     while !awaited.is_over() {
-        awaited.serve(me);
+        S::Protocol::answer(me, Point::Blocked(awaited.holder()));
         if me.has_mail() {
             wait.run(|| _ = me.run_mail_while_blocked());
             continue;

@@ -13,17 +13,6 @@ use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::{Ordering, thread};
 use crate::unwind::{Panic, discard, erased};
 
-/// Bytes of thread stack for each suspended task, see
-/// [`Core::suspended`](crate::pool::worker::Core::suspended). A wait takes two hundred bytes, and
-/// several thousand without optimisation; the rest is for the program.
-const STACK_BYTES_PER_SUSPENDED: usize = 32 << 10;
-
-/// Returns how many suspended tasks one finish may cause, on a worker whose thread has a stack of this many
-/// bytes, before its spawns go to its queue.
-pub(crate) fn max_suspended(stack_size: usize) -> usize {
-    (stack_size / STACK_BYTES_PER_SUSPENDED).max(1)
-}
-
 impl<'w, S: Scheduler> Me<'w, S> {
     /// Returns the innermost frame, or the code outside of all frames.
     #[inline(always)]

@@ -11,8 +11,42 @@ use crate::runtime::state::{State, StateWord};
 use crate::runtime::steal::{Claim, Offer, PublicTasks, Publish};
 use crate::runtime::stolen::Reclaimed;
 use crate::scheduler::TaskPool;
-use crate::sync::{AtomicUsize, Instant, Ordering, asymmetric, fence, spin_loop};
+use crate::sync::{AtomicU32, AtomicUsize, Instant, Ordering, asymmetric, fence, spin_loop};
 use crate::tunables;
+
+/// The state of a slot.
+pub struct BarrierHeader {
+    state: StateWord,
+    /// Not 0 if the owner was interrupted to offer this task. The owner writes it before it makes
+    /// the task public, only for the count of free steals.
+    has_interrupted: AtomicU32,
+}
+
+impl BarrierHeader {
+    fn set_interrupted(&self, has_interrupted: bool) {
+        // Relaxed: the state publishes it.
+        self.has_interrupted
+            .store(u32::from(has_interrupted), Ordering::Relaxed);
+    }
+}
+
+// SAFETY: two words of four bytes each, and `State::EMPTY` is zero.
+unsafe impl Header for BarrierHeader {
+    fn empty() -> BarrierHeader {
+        BarrierHeader {
+            state: StateWord::empty(),
+            has_interrupted: AtomicU32::new(0),
+        }
+    }
+
+    fn outcome(&self) -> &StateWord {
+        &self.state
+    }
+
+    fn has_interrupted(&self) -> bool {
+        self.has_interrupted.load(Ordering::Relaxed) != 0
+    }
+}
 
 /// A worker's tasks, divided by the barrier.
 pub struct BarrierTasks<S: BarrierScheduler> {
