@@ -87,12 +87,12 @@ pub const ROWS: &[Row] = &[
 
 /// A way to run many joins one after the other inside a pool. `again` runs before each join and
 /// says whether there is one more.
-type Joins = fn(&Pools, again: &mut (dyn FnMut() -> bool + Send), a: Part, b: Part);
+pub type Joins = fn(&Pools, again: &mut (dyn FnMut() -> bool + Send), a: Part, b: Part);
 
 /// A closure of a join.
-type Part<'f> = &'f (dyn Fn() + Sync);
+pub type Part<'f> = &'f (dyn Fn() + Sync);
 
-fn token(pools: &Pools, again: &mut (dyn FnMut() -> bool + Send), a: Part, b: Part) {
+pub fn token(pools: &Pools, again: &mut (dyn FnMut() -> bool + Send), a: Part, b: Part) {
     pools.purloin.run(|mut w| {
         while again() {
             w.join(|_| a(), |_| b());
@@ -100,7 +100,7 @@ fn token(pools: &Pools, again: &mut (dyn FnMut() -> bool + Send), a: Part, b: Pa
     });
 }
 
-fn free(pools: &Pools, again: &mut (dyn FnMut() -> bool + Send), a: Part, b: Part) {
+pub fn free(pools: &Pools, again: &mut (dyn FnMut() -> bool + Send), a: Part, b: Part) {
     pools.purloin.run(|_| {
         while again() {
             purloin::join(a, b);
@@ -108,14 +108,14 @@ fn free(pools: &Pools, again: &mut (dyn FnMut() -> bool + Send), a: Part, b: Par
     });
 }
 
-fn chili(pools: &Pools, again: &mut (dyn FnMut() -> bool + Send), a: Part, b: Part) {
+pub fn chili(pools: &Pools, again: &mut (dyn FnMut() -> bool + Send), a: Part, b: Part) {
     let mut scope = pools.chili.scope();
     while again() {
         scope.join(|_| a(), |_| b());
     }
 }
 
-fn rayon(pools: &Pools, again: &mut (dyn FnMut() -> bool + Send), a: Part, b: Part) {
+pub fn rayon(pools: &Pools, again: &mut (dyn FnMut() -> bool + Send), a: Part, b: Part) {
     pools.rayon.install(|| {
         while again() {
             rayon::join(a, b);

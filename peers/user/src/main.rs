@@ -4,6 +4,7 @@
 //! The contestants run interleaved: each run measures every contestant once.
 
 mod boxes;
+mod cold;
 mod contestants;
 mod everyday;
 mod fib;
@@ -82,6 +83,7 @@ fn main() -> ExitCode {
         _ => &[
             fib::ROWS,
             forks::ROWS,
+            cold::ROWS,
             irregular::ROWS,
             nested::ROWS,
             boxes::ROWS,
