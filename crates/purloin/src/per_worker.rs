@@ -27,15 +27,28 @@ use crate::sync::plain::{Mutex, lock};
 /// ```
 ///
 /// Threads outside of any pool may use it, too. If a body panics, its value stays as the body left it.
-pub struct PerWorker<T> {
-    init: Box<dyn Fn() -> T + Send + Sync>,
+pub struct PerWorker<'f, T> {
+    init: Box<dyn Fn() -> T + Send + Sync + 'f>,
     /// The values that nobody uses, in stacks. A thread puts its value where it looks for it next time.
     free: Shards<Mutex<Vec<Box<T>>>>,
 }
 
-impl<T: Send> PerWorker<T> {
-    /// Returns a `PerWorker` without values. `init` makes each of them.
-    pub fn new(init: impl Fn() -> T + Send + Sync + 'static) -> Self {
+impl<'f, T: Send> PerWorker<'f, T> {
+    /// Returns a `PerWorker` without values. `init` makes each of them, and may borrow.
+    ///
+    /// ```
+    /// use std::collections::HashMap;
+    ///
+    /// use purloin::{PerWorker, prelude::*};
+    ///
+    /// let text = String::from("to be or not to be");
+    /// let counts = PerWorker::new(HashMap::<&str, u32>::new);
+    /// let words = purloin::words(&text);
+    /// words.into_par().for_each_init(|| counts.take(), |counts, word| *counts.entry(word).or_default() += 1);
+    /// let be: u32 = counts.into_iter().filter_map(|counts| counts.get("be").copied()).sum();
+    /// assert_eq!(be, 2);
+    /// ```
+    pub fn new(init: impl Fn() -> T + Send + Sync + 'f) -> Self {
         PerWorker {
             init: Box::new(init),
             free: Shards::default(),
@@ -99,19 +112,19 @@ impl<T: Send> PerWorker<T> {
     }
 }
 
-impl<T: Send + Default + 'static> Default for PerWorker<T> {
+impl<'f, T: Send + Default + 'f> Default for PerWorker<'f, T> {
     fn default() -> Self {
         PerWorker::new(T::default)
     }
 }
 
-impl<T> fmt::Debug for PerWorker<T> {
+impl<T> fmt::Debug for PerWorker<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PerWorker").finish_non_exhaustive()
     }
 }
 
-impl<T: Send> IntoIterator for PerWorker<T> {
+impl<T: Send> IntoIterator for PerWorker<'_, T> {
     type Item = T;
     type IntoIter = std::vec::IntoIter<T>;
 
@@ -126,7 +139,7 @@ impl<T: Send> IntoIterator for PerWorker<T> {
 pub struct Lent<'p, T: Send> {
     /// `None` only when this is dropped.
     value: Option<Box<T>>,
-    home: &'p PerWorker<T>,
+    home: &'p PerWorker<'p, T>,
     /// Where the value is put back, also by another thread.
     place: usize,
 }
