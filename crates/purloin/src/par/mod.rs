@@ -13,6 +13,7 @@
 //! `map` stays exact. After a `filter`, or over the words of a text, items have no known positions. Such
 //! chains lack the adaptors and ends that count: `enumerate`, `zip`, `skip`, `take`, `step_by`, `position`.
 
+mod absent;
 mod adapted;
 mod adaptors;
 mod chain;
