@@ -206,8 +206,9 @@ fn diagnosis(profile: &Profile) -> String {
                     .to_string(),
                 false => {
                     "Workers often find no tasks, although the program has enough parallelism \
-                          on average. Perhaps there is little of it between two phases, or a \
-                          run is too short for all workers to wake up."
+                          on average. Perhaps there is little of it between two phases, a run is \
+                          too short for all workers to wake up, or other programs use the \
+                          processors."
                         .to_string()
                 }
             },
