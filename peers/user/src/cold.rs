@@ -1,9 +1,8 @@
 //! Cold starts: a call with one join from a thread outside, after the workers have had nothing to do.
 //!
-//! The contestant `by hand` shows what the system takes: the calling thread unparks another one, and both compute. Its
-//! delay is the wake-up of a thread.
+//! The contestant `by hand` shows what the system takes: the calling thread wakes or starts another one, and both compute.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{TryRecvError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,8 +12,8 @@ use crate::Row;
 use crate::contestants::{Pools, compute};
 use crate::forks::{Joins, chili, free, rayon, token};
 
-/// Each closure of the join takes this long.
-const PART: Duration = Duration::from_micros(50);
+/// Each closure of the join takes this long: longer than two wake-ups, so that two workers run them.
+const PART: Duration = Duration::from_micros(500);
 
 /// Number of calls in a run. The table shows their median.
 const CALLS: usize = 9;
@@ -37,8 +36,8 @@ macro_rules! row {
 }
 
 pub const ROWS: &[Row] = &[
-    row!("call with a join, after 50 ms asleep", sleep),
-    row!("call with a join, after other threads", run_others),
+    row!("call with a join, after 10 ms asleep", sleep),
+    row!("call with a join, after others ran", run_others),
     Row {
         what: "new pool, and a call with a join",
         ideal: Some(|_| PART.as_secs_f64()),
@@ -52,7 +51,7 @@ pub const ROWS: &[Row] = &[
 ];
 
 fn sleep() {
-    thread::sleep(Duration::from_millis(50));
+    thread::sleep(Duration::from_millis(10));
 }
 
 /// Lets two other threads compute: those of another pool, for example.
@@ -90,45 +89,41 @@ fn calls(pools: &Pools, before: fn(), joins: Joins) -> Option<f64> {
     })
 }
 
-/// Returns the time in which the calling thread and a parked one compute.
+/// Returns the time in which the calling thread and one that waits compute.
 fn by_hand(before: fn()) -> Option<f64> {
-    let (is_called, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
-    let is_done = AtomicBool::new(false);
+    let ((call, calls), (done, ends)) = (channel(), channel());
     thread::scope(|scope| {
-        let other = scope.spawn(|| {
-            loop {
-                while !is_called.swap(false, Ordering::Acquire) {
-                    thread::park();
-                }
-                if is_over.load(Ordering::Relaxed) {
-                    return;
-                }
+        scope.spawn(move || {
+            for () in calls {
                 part();
-                is_done.store(true, Ordering::Release);
+                // The caller is gone if it has panicked.
+                let _ = done.send(());
             }
         });
-        let call = || {
-            is_called.store(true, Ordering::Release);
-            other.thread().unpark();
-        };
-        let time = median(|| {
+        // Dropped with this closure, so that the thread ends, also after a panic.
+        let call = call;
+        median(|| {
             before();
             let begin = Instant::now();
-            call();
+            call.send(()).expect("the thread waits");
             part();
-            while !is_done.swap(false, Ordering::Acquire) {
+            while let Err(error) = ends.try_recv() {
+                assert_eq!(error, TryRecvError::Empty, "the thread has panicked");
                 std::hint::spin_loop();
             }
             begin.elapsed()
-        });
-        is_over.store(true, Ordering::Relaxed);
-        call();
-        time
+        })
     })
+}
+
+/// Lets the threads of the last pool end: rayon does not wait for them.
+fn rest() {
+    thread::sleep(Duration::from_millis(1));
 }
 
 /// Returns the time in which the calling thread and a new one compute.
 fn new_threads() -> Duration {
+    rest();
     let begin = Instant::now();
     thread::scope(|scope| {
         scope.spawn(part);
@@ -138,6 +133,7 @@ fn new_threads() -> Duration {
 }
 
 fn new_purloin() -> Duration {
+    rest();
     let begin = Instant::now();
     let pool = Pool::builder().workers(2).build().expect("a pool");
     pool.run(|mut w| w.join(|_| part(), |_| part()));
@@ -145,6 +141,7 @@ fn new_purloin() -> Duration {
 }
 
 fn new_rayon() -> Duration {
+    rest();
     let begin = Instant::now();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build();
     let pool = pool.expect("a pool");
