@@ -27,6 +27,9 @@ use crate::sync::plain::{Mutex, lock};
 /// ```
 ///
 /// Threads outside of any pool may use it, too. If a body panics, its value stays as the body left it.
+///
+/// The function that makes the values may borrow for `'f`. If it borrows nothing, a field, a result or an alias has the
+/// type `PerWorker<'static, T>`.
 pub struct PerWorker<'f, T> {
     init: Box<dyn Fn() -> T + Send + Sync + 'f>,
     /// The values that nobody uses, in stacks. A thread puts its value where it looks for it next time.
@@ -34,7 +37,7 @@ pub struct PerWorker<'f, T> {
 }
 
 impl<'f, T: Send> PerWorker<'f, T> {
-    /// Returns a `PerWorker` without values. `init` makes each of them, and may borrow.
+    /// Returns a `PerWorker` without values. `init` makes each of them. Both may borrow.
     ///
     /// ```
     /// use std::collections::HashMap;

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 
 /// What only `sync/` may name.
-const BEHIND_THE_DOOR: [&str; 11] = [
+const ONLY_IN_SYNC: [&str; 11] = [
     "std::sync::atomic",
     "std::sync::Mutex",
     "std::sync::RwLock",
@@ -118,7 +118,7 @@ fn layer(name: &str) -> Option<usize> {
 fn atomics_locks_threads_and_clocks_come_from_one_folder() {
     let found = lines(|file, line| {
         !file.starts_with("sync")
-            && (BEHIND_THE_DOOR.iter().any(|name| line.contains(name))
+            && (ONLY_IN_SYNC.iter().any(|name| line.contains(name))
                 || line.contains("thread_local!") && !line.contains("crate::sync::thread_local!"))
     });
     assert!(

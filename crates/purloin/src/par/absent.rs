@@ -1,12 +1,8 @@
-//! Methods of rayon's iterators that a parallel iterator does not have. Each of them exists only for the compiler's error:
-//! it demands something that no chain fulfils, and the error says what to write instead. Without them, the compiler
-//! complains that [`Par`] is no [`Iterator`], or proposes a method whose name is similar.
+//! Methods of rayon's iterators that a parallel iterator does not have. Each exists only for the compiler's error, which says
+//! what to write instead: its bound is a trait that no chain implements. Without these methods, the compiler complains that
+//! [`Par`] is no [`Iterator`], or proposes a method whose name is similar.
 //!
-//! ```compile_fail,E0277
-//! use purloin::prelude::*;
-//!
-//! let pairs: Vec<u32> = [1, 2].into_par().flat_map(|n| [n, n]).collect();
-//! ```
+//! A program whose own extension trait adds a method of one of these names to [`Par`] calls it by its path.
 
 use super::Par;
 
@@ -15,7 +11,7 @@ use super::Par;
 macro_rules! absent {
     ($($name:ident($($Argument:ident),*): $Trait:ident, $way_out:literal;)*) => {
         $(
-            #[diagnostic::on_unimplemented(message = "parallel iterators of Purloin have no such method", label = $way_out)]
+            #[diagnostic::on_unimplemented(message = "this method of rayon's has another name here, or none", label = $way_out)]
             pub trait $Trait {}
         )*
 
@@ -36,9 +32,9 @@ macro_rules! absent {
 absent! {
     collect_into_vec(V): HasCollectIntoVec, "write `v.clear()`, and `collect_into(&mut v)`, which appends";
     find_last(P): HasFindLast, "write `rev().find_first(p)`";
-    flat_map(F): HasFlatMap, "write `flat_map_iter(f)`, which goes over the iterators one after the other, or nest loops";
-    flatten(): HasFlatten, "write `flat_map_iter(|items| items)`, or nest loops";
-    fold_with(T, F): HasFoldWith, "write `fold(|| value.clone(), f, g)`, where `g` combines two values";
+    flat_map(F): HasFlatMap, "write `flat_map_iter(f)`, where `f` returns a plain iterator, which one worker runs; if these are long, nest loops";
+    flatten(): HasFlatten, "write `flat_map_iter(|items| items)`; if these are long, nest loops";
+    fold_with(T, F): HasFoldWith, "write `fold(|| value.clone(), f, g)`, where `g` combines two values: the result is a value, and needs no `reduce`";
     for_each_with(T, F): HasForEachWith, "write `for_each_init(|| value.clone(), f)`";
     map_with(T, F): HasMapWith, "write `map_init(|| value.clone(), f)`";
     position_first(P): HasPositionFirst, "write `position(p)`";
