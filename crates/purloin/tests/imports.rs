@@ -1,4 +1,4 @@
-//! What the files of the library may import.
+//! Checks the imports of each file of the library.
 #![cfg(not(miri))]
 
 mod common;
@@ -6,7 +6,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-/// What only `sync/` may name.
+/// Names that only the files of `sync/` may contain.
 const ONLY_IN_SYNC: [&str; 11] = [
     "std::sync::atomic",
     "std::sync::Mutex",

@@ -32,8 +32,8 @@ macro_rules! absent {
 absent! {
     collect_into_vec(V): HasCollectIntoVec, "write `v.clear()`, and `collect_into(&mut v)`, which appends";
     find_last(P): HasFindLast, "write `rev().find_first(p)`";
-    flat_map(F): HasFlatMap, "write `flat_map_iter(f)`, where `f` returns a plain iterator, which one worker runs; if these are long, nest loops";
-    flatten(): HasFlatten, "write `flat_map_iter(|items| items)`; if these are long, nest loops";
+    flat_map(F): HasFlatMap, "write `flat_map_iter(f)`, where `f` returns a plain iterator, which one worker runs; if the iterators are long, nest loops";
+    flatten(): HasFlatten, "write `flat_map_iter(|items| items)`; if the inner collections are large, nest loops";
     fold_with(T, F): HasFoldWith, "write `fold(|| value.clone(), f, g)`, where `g` combines two values: the result is a value, and needs no `reduce`";
     for_each_with(T, F): HasForEachWith, "write `for_each_init(|| value.clone(), f)`";
     map_with(T, F): HasMapWith, "write `map_init(|| value.clone(), f)`";

@@ -8,8 +8,9 @@ use crate::loops::{
 
 /// A parallel iterator: a chain of adaptors that workers run over parts of a collection.
 ///
-/// [`par`], [`par_mut`] and [`into_par`] make one from a collection. The methods have the names of [`Iterator`], or those of rayon where the standard library
-/// has none. There is no grain size: a loop is split when another worker asks for work.
+/// [`par`], [`par_mut`] and [`into_par`] make one from a collection. The methods have the names of [`Iterator`], or
+/// those of rayon where the standard library has none. There is no grain size: a loop is split when another worker
+/// asks for work.
 ///
 /// ```
 /// use purloin::prelude::*;

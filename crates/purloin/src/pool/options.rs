@@ -6,7 +6,7 @@ use crate::loops::Splitting;
 use crate::unwind::Panic;
 use crate::victim::Selection;
 
-/// What a pool keeps of its [`Builder`](crate::Builder).
+/// The options of a [`Builder`](crate::Builder) that the pool needs while it runs.
 #[derive(Clone)]
 pub(crate) struct Options {
     pub(super) victims: Arc<dyn Selection>,

@@ -238,6 +238,11 @@ impl<'w, S: Scheduler> Me<'w, S> {
         self.set_active(false);
     }
 
+    /// Sets whether the worker, while it is idle, looks at one victim after another.
+    pub(crate) fn set_polling(self, is_polling: bool) {
+        self.place.polling.store(is_polling, Ordering::Relaxed);
+    }
+
     /// Sets whether thieves look for tasks of this worker.
     pub(crate) fn set_active(self, is_active: bool) {
         // Release: whoever sees that the worker is inactive, and then looks for its own mail, finds
@@ -248,11 +253,6 @@ impl<'w, S: Scheduler> Me<'w, S> {
         if !is_active {
             self.pool().sleep.became_inactive();
         }
-    }
-
-    /// Sets whether the worker, while it is idle, looks at one victim after another.
-    pub(crate) fn set_polling(self, is_polling: bool) {
-        self.place.polling.store(is_polling, Ordering::Relaxed);
     }
 
     /// Lets the pool end although this worker is active.
