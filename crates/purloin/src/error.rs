@@ -3,6 +3,8 @@
 use std::fmt;
 use std::io;
 
+use crate::tracing::environment::EVENTS;
+
 /// Maximum number of workers of a pool, and of spare workers.
 pub(crate) const MAX_WORKERS: usize = 4096;
 /// Minimum size of a worker's stack, in bytes.
@@ -26,6 +28,8 @@ pub enum BuildError {
     Environment(String),
     /// The stack size is out of range.
     StackSize(usize),
+    /// The number of events for each worker of a traced pool is out of range.
+    TraceEvents(usize),
     /// An option of the victim selection is out of range.
     Victims {
         /// The name of the option.
@@ -76,6 +80,12 @@ impl fmt::Display for BuildError {
                 f,
                 "stack_size must be from {} to {} bytes, not {bytes}",
                 MIN_STACK_SIZE, MAX_STACK_SIZE,
+            ),
+            BuildError::TraceEvents(events) => write!(
+                f,
+                "traced must be 0, or from {} to {} events for each worker, not {events}",
+                EVENTS.start(),
+                EVENTS.end(),
             ),
             BuildError::Victims { option, value } => {
                 write!(f, "victims: {option} must be from 1 to {max}, not {value}")

@@ -169,6 +169,7 @@ mod stats;
 mod sync;
 mod this_thread;
 mod token_free;
+mod tracing;
 mod tunables;
 mod unwind;
 mod victim;
@@ -194,6 +195,7 @@ pub use shared_handle::SharedHandle;
 pub use stats::{Stats, Times};
 pub use this_thread::blocking;
 pub use token_free::{finish, for_each, future, join, map_reduce, when_all, with_token};
+pub use tracing::span;
 pub use victim::{Random, Sampling, Sets, VictimSelection};
 pub use worker::{SendTask, SyncBody, Worker};
 
@@ -210,6 +212,11 @@ pub mod iter {
         Owned, Pair, Reversed, ReversibleIterations, Stepped, Taken, Try, Tuple, Windows, WordsOf,
     };
     pub use crate::par::*;
+}
+
+/// What a traced run holds: [`Trace`](trace::Trace), from [`Pool::trace`], and what can be made of it.
+pub mod trace {
+    pub use purloin_trace::*;
 }
 
 /// Runs the examples of the README and of the guides as tests.

@@ -76,6 +76,7 @@ const LAYERS: [&[&str]; 4] = [
         "stats",
         "sync",
         "this_thread",
+        "tracing",
         "tunables",
         "unwind",
         "victim",

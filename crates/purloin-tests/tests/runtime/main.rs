@@ -37,4 +37,5 @@ mod spares;
 mod stale_tokens;
 mod thread_indices;
 mod tickets;
+mod traces;
 mod victims;

@@ -34,6 +34,8 @@ use std::ptr::null;
 use std::sync::Arc;
 use std::time::Duration;
 
+use purloin_trace::Trace;
+
 pub use builder::Builder;
 pub(crate) use global::global_or_default;
 pub use global::{configure_global, global};
@@ -360,6 +362,16 @@ impl<S: Scheduler> Pool<S> {
             times
         };
         workers.map(times).collect()
+    }
+}
+
+impl<S: Scheduler> Pool<S> {
+    /// Returns what the workers have done and when, up to now, if the pool is [traced](Builder::traced).
+    ///
+    /// Calls of other threads may be running, and go on. The spans of threads outside of the pool are in the trace, too.
+    /// [`Trace`] has the formats: a table, a page in HTML, and events for Perfetto.
+    pub fn trace(&self) -> Option<Trace> {
+        self.shared.trace.as_ref().map(|trace| trace.trace())
     }
 }
 

@@ -12,6 +12,8 @@ pub(crate) struct Options {
     pub(super) victims: Arc<dyn Selection>,
     pub(crate) splitting: Splitting,
     pub(super) timed: bool,
+    /// Number of events that the pool keeps for each worker; 0 if the builder does not ask for a trace.
+    pub(super) traced: usize,
     pub(super) handlers: Handlers,
     /// See [`Builder::ends_alone`](crate::Builder::ends_alone).
     pub(super) ends_alone: bool,

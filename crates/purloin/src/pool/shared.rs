@@ -20,9 +20,11 @@ use crate::call::Call;
 use crate::runtime::{Slot, TaskStack, max_suspended};
 use crate::scheduler::Scheduler;
 use crate::sleep::Sleep;
+use crate::stats::Timer;
 use crate::sync::plain::{AtomicU64, Mutex, MutexGuard, OnceLock, lock};
 use crate::sync::{Ordering, fence};
 use crate::this_thread::{self, NO_POOL};
+use crate::tracing::collect::PoolRecord;
 
 /// The number of the next pool. Each pool has a number of its own.
 pub(super) static NEXT_POOL: AtomicU64 = AtomicU64::new(NO_POOL + 1);
@@ -58,6 +60,8 @@ pub struct Shared<S: Scheduler> {
     pub(super) rescue: Rescue,
     pub(crate) quiescence: Quiescence,
     pub(crate) options: Options,
+    /// What the workers record, if the pool is traced.
+    pub(super) trace: Option<Arc<PoolRecord>>,
     /// The pool as tokens show it. It does not own what it points to.
     pub(super) borrowed: OnceLock<ManuallyDrop<Pool<S>>>,
 }
@@ -65,6 +69,7 @@ pub struct Shared<S: Scheduler> {
 impl<S: Scheduler> Drop for Shared<S> {
     fn drop(&mut self) {
         lock_pools().remove(&self.id);
+        self.trace.iter().for_each(|trace| trace.end());
     }
 }
 
@@ -137,7 +142,9 @@ impl<S: Scheduler> Shared<S> {
             let walk = self.options.victims.walk(index, self.workers);
             let core = Core::new(walk, max_suspended(thread_stack));
             let pool = Arc::as_ptr(self);
-            Ok(Remote::new(index, pool, tasks, core, self.options.timed))
+            let trace = self.trace.as_ref().map(|trace| trace.add_worker());
+            let timer = Timer::new(self.options.timed, trace);
+            Ok(Remote::new(index, pool, tasks, core, timer))
         })
     }
 

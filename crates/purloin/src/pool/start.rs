@@ -16,6 +16,7 @@ use crate::scheduler::Scheduler;
 use crate::sleep::Sleep;
 use crate::sync::asymmetric;
 use crate::sync::plain::{Mutex, OnceLock, Ordering, lock};
+use crate::tracing;
 
 impl<S: Scheduler> Builder<S> {
     /// Starts a pool with `workers` workers, up to `spares` spare workers, and stacks of these sizes.
@@ -31,11 +32,13 @@ impl<S: Scheduler> Builder<S> {
         if let Some(worker) = names.iter().position(|name| name.contains('\0')) {
             return Err(BuildError::ThreadName { worker });
         }
+        // Relaxed: it only matters that each pool gets its own number.
+        let id = super::NEXT_POOL.fetch_add(1, Ordering::Relaxed);
         let shared = Arc::new_cyclic(|shared: &Weak<Shared<S>>| Shared {
-            // Relaxed: it only matters that each pool gets its own number.
-            id: super::NEXT_POOL.fetch_add(1, Ordering::Relaxed),
+            id,
             process: std::process::id(),
-            sleep: Sleep::new(workers, spares, {
+            trace: tracing::record_pool(id, workers, self.options.traced),
+            sleep: Sleep::new(id, workers, spares, {
                 let shared = Weak::clone(shared);
                 // If the pool is gone, no task waits for the worker.
                 Box::new(move |_, worker| {

@@ -32,6 +32,7 @@ use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
 use crate::sleep::{Slept, recheck_interval};
 use crate::stats::{Activity, Count};
 use crate::sync::{Instant, Ordering};
+use crate::tracing::buffer::Record;
 use crate::tunables;
 
 /// The outcome of an owner's attempt to [reclaim](TaskPool::reclaim) its newest task.
@@ -80,6 +81,9 @@ pub(crate) fn run<S: Scheduler>(thief: Me<'_, S>, stolen: Stolen<S>) {
         .wrapping_sub(thief.stack().position(base));
     thief.depth.store(depth, Ordering::Relaxed);
     core.is_first_spawn.set(true);
+    if let Some(trace) = thief.timer().trace() {
+        trace.task_begins(stolen.victim, stolen.depth);
+    }
     S::Protocol::answer(thief, Point::StolenBegin);
     let victim = &thief.pool().worker_threads[stolen.victim];
     // SAFETY: the caller of `Stolen::new` has taken the task. It runs once, because this function
@@ -98,6 +102,9 @@ pub(crate) fn run<S: Scheduler>(thief: Me<'_, S>, stolen: Stolen<S>) {
         }
     }
     thief.depth.store(outer, Ordering::Relaxed);
+    if let Some(trace) = thief.timer().trace() {
+        trace.push(Record::TaskEnd);
+    }
 }
 
 /// Marks a stolen task done.

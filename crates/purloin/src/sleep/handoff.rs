@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_worker_that_falls_asleep_beside_a_surplus_moves_to_the_reserve() {
-        let sleep = Sleep::new(2, 1, Box::new(|_, _| true));
+        let sleep = Sleep::new(0, 2, 1, Box::new(|_, _| true));
         sleep.hand_off(None);
         sleep.wake_one(0);
         assert_eq!(sleep.spares(), 1);
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn a_sleeping_worker_moves_to_the_reserve_without_noticing() {
-        let sleep = Sleep::new(1, 2, Box::new(|_, _| true));
+        let sleep = Sleep::new(0, 1, 2, Box::new(|_, _| true));
         sleep.hand_off(None);
         assert_eq!(sleep.idle(), 1);
         assert!(sleep.lock().processors.is_in_reserve(2));
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn a_processor_stays_idle_if_no_thread_starts() {
-        let sleep = Sleep::new(1, 2, start_if(|_| false));
+        let sleep = Sleep::new(0, 1, 2, start_if(|_| false));
         sleep.hand_off(None);
         sleep.injected();
         sleep.injected();
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn a_worker_whose_thread_did_not_start_gets_another_chance() {
         static IS_SHORT: AtomicBool = AtomicBool::new(true);
-        let sleep = Sleep::new(1, 2, start_if(|_| !IS_SHORT.load(Ordering::Relaxed)));
+        let sleep = Sleep::new(0, 1, 2, start_if(|_| !IS_SHORT.load(Ordering::Relaxed)));
         sleep.hand_off(None);
         sleep.hand_off(None);
         assert!(!sleep.injected());

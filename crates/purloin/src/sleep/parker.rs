@@ -4,9 +4,14 @@
 use std::time::Duration;
 
 use crate::sync::{AtomicUsize, Condvar, Mutex, lock};
+use crate::tracing;
 
 /// The parker of one worker.
 pub(super) struct Parker {
+    /// The number of the pool.
+    pool: u64,
+    /// The number of the worker.
+    worker: usize,
     state: Mutex<State>,
     wake: Condvar,
     /// Number of blocked workers that sleep until this worker publishes.
@@ -25,8 +30,10 @@ struct State {
 }
 
 impl Parker {
-    pub(super) fn new() -> Parker {
+    pub(super) fn new(pool: u64, worker: usize) -> Parker {
         Parker {
+            pool,
+            worker,
             state: Mutex::new(State {
                 is_woken: false,
                 is_asleep: false,
@@ -41,6 +48,10 @@ impl Parker {
     /// Sleeps until the worker is unparked. Returns at once if it was unparked since its last
     /// sleep.
     pub(super) fn park(&self) {
+        tracing::asleep(|| self.wait());
+    }
+
+    fn wait(&self) {
         let mut state = lock(&self.state);
         while !state.is_woken {
             state.is_asleep = true;
@@ -53,8 +64,12 @@ impl Parker {
     }
 
     /// Sleeps until the worker is unparked, for at most `time`. Returns false after a timeout.
-    #[cfg(not(loom))]
     pub(super) fn park_for(&self, time: Duration) -> bool {
+        tracing::asleep(|| self.wait_for(time))
+    }
+
+    #[cfg(not(loom))]
+    fn wait_for(&self, time: Duration) -> bool {
         let mut state = lock(&self.state);
         state.is_asleep = true;
         let wait = |state: &mut State| !state.is_woken;
@@ -67,7 +82,7 @@ impl Parker {
     }
 
     #[cfg(loom)]
-    pub(super) fn park_for(&self, _: Duration) -> bool {
+    fn wait_for(&self, _: Duration) -> bool {
         crate::sync::yield_now();
         false
     }
@@ -79,6 +94,7 @@ impl Parker {
         state.is_woken = true;
         drop(state);
         if must_notify {
+            tracing::wakes(self.pool, self.worker);
             self.wake.notify_one();
         }
     }

@@ -12,6 +12,8 @@ use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, fence, lock};
 
 /// The sleepers of a pool, and the workers that might wake them.
 pub struct Sleep {
+    /// The number of the pool.
+    pool: u64,
     /// Number of idle workers that look for work, awake or napping.
     pub(super) searching: CachePadded<AtomicUsize>,
     /// Number of idle workers registered as sleepers.
@@ -51,10 +53,11 @@ pub enum Slept {
 }
 
 impl Sleep {
-    /// Returns the state of a pool with `workers` regular workers, which have threads, and `spares`
+    /// Returns the state of the pool with this number, with `workers` regular workers, which have threads, and `spares`
     /// spare workers, whose threads `start` starts.
-    pub fn new(workers: usize, spares: usize, start: Start) -> Sleep {
+    pub fn new(pool: u64, workers: usize, spares: usize, start: Start) -> Sleep {
         let sleep = Sleep {
+            pool,
             searching: CachePadded::new(AtomicUsize::new(0)),
             asleep: CachePadded::new(AtomicUsize::new(0)),
             sleepers: Mutex::new(Sleepers {
@@ -76,14 +79,14 @@ impl Sleep {
 
     /// Makes the parkers of the workers up to and including this one that do not exist yet.
     fn make_parkers(&self, worker: usize) {
-        let make = |_| Ok::<_, Infallible>(CachePadded::new(Parker::new()));
+        let make = |worker| Ok::<_, Infallible>(CachePadded::new(Parker::new(self.pool, worker)));
         let Ok(()) = self.parkers.grow(worker, make);
     }
 
     /// Returns the state for a model, which has started all threads beforehand.
     #[cfg(loom)]
     pub fn for_model(workers: usize, spares: usize) -> Sleep {
-        let sleep = Sleep::new(workers, spares, Box::new(|_, _| unreachable!()));
+        let sleep = Sleep::new(0, workers, spares, Box::new(|_, _| unreachable!()));
         (workers..workers + spares).for_each(|worker| {
             sleep.lock().processors.mark_started(worker);
         });

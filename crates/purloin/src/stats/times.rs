@@ -1,22 +1,14 @@
 //! The breakdown of a worker's time.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::Activity;
 use super::clock::{ticks, to_time};
 use crate::sync::plain::{AtomicU64, AtomicUsize, Ordering, fence};
+use crate::tracing::buffer::{Buffer, Record};
 
-/// The activity of a worker. Its number is its index in [`Timer::totals`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Activity {
-    Application,
-    Stealing,
-    Searching,
-    ApplicationInJoin,
-    StealingInJoin,
-    SearchingInJoin,
-}
-
-const ACTIVITIES: usize = Activity::SearchingInJoin as usize + 1;
+const ACTIVITIES: usize = Activity::ALL.len();
 
 /// One worker's stopwatch, which is off or runs for one of the activities.
 ///
@@ -35,12 +27,14 @@ pub(crate) struct Timer {
     serving: AtomicU64,
     waking: AtomicU64,
     crossing: AtomicU64,
+    /// Gets the worker's events, if the pool is traced. The stopwatch is on then.
+    trace: Option<Arc<Buffer>>,
 }
 
 impl Timer {
-    pub(crate) fn new(is_on: bool) -> Timer {
+    pub(crate) fn new(is_on: bool, trace: Option<Arc<Buffer>>) -> Timer {
         Timer {
-            is_on,
+            is_on: is_on || trace.is_some(),
             version: AtomicUsize::new(0),
             activity: AtomicUsize::new(Activity::Searching as usize),
             since: AtomicU64::new(ticks()),
@@ -48,17 +42,27 @@ impl Timer {
             serving: AtomicU64::new(0),
             waking: AtomicU64::new(0),
             crossing: AtomicU64::new(0),
+            trace,
         }
+    }
+
+    /// Returns the buffer for the worker's events, if the pool is traced.
+    pub(crate) fn trace(&self) -> Option<&Arc<Buffer>> {
+        self.trace.as_ref()
     }
 
     /// Switches to another activity, and returns the previous one.
     pub(crate) fn switch_to(&self, to: Activity) -> Activity {
         let last = self.activity();
         if self.is_on {
+            let now = ticks();
             self.write(|| {
-                self.add(last, ticks());
+                self.add(last, now);
                 self.activity.store(to as usize, Ordering::Relaxed);
             });
+            if let Some(trace) = &self.trace {
+                trace.push_at(now, Record::Begins(to));
+            }
         }
         last
     }
@@ -117,19 +121,13 @@ impl Timer {
             self.add(searching, begin);
             self.add(stealing, ticks());
         });
+        if let Some(trace) = &self.trace {
+            trace.steals_since(begin);
+        }
     }
 
     fn activity(&self) -> Activity {
-        use Activity::*;
-        const ALL: [Activity; ACTIVITIES] = [
-            Application,
-            Stealing,
-            Searching,
-            ApplicationInJoin,
-            StealingInJoin,
-            SearchingInJoin,
-        ];
-        ALL[self.activity.load(Ordering::Relaxed)]
+        Activity::ALL[self.activity.load(Ordering::Relaxed)]
     }
 
     fn add(&self, activity: Activity, until: u64) {

@@ -2,6 +2,7 @@
 
 use std::any::{Any, TypeId};
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use super::wait::{self, Outside};
 use super::{Me, Remote};
@@ -11,15 +12,22 @@ use crate::runtime::{ReturnBarrier, call_in};
 use crate::scheduler::{Point, Protocol, Scheduler};
 use crate::stats::Count;
 use crate::this_thread::{self, Host};
+use crate::tracing;
 use crate::unwind::Panic;
 
 /// Makes this thread `worker`, until the guard is dropped.
-pub(crate) fn enter<S: Scheduler>(worker: Me<'_, S>) -> impl Drop + use<S> {
+pub(crate) fn enter<S: Scheduler>(worker: Me<'_, S>) -> impl Sized + use<S> {
     let is_default = TypeId::of::<S>() == TypeId::of::<ReturnBarrier>();
     let (pool, remote) = (worker.pool().id, worker.remote());
     // SAFETY: the number, the pointer and the reference are of one worker, and the type says which scheduler it has. This
     // is the worker's own thread, which drops the guard, and keeps the worker alive until then.
-    unsafe { this_thread::enter(pool, std::ptr::from_ref(remote).cast(), is_default, remote) }
+    let current =
+        unsafe { this_thread::enter(pool, std::ptr::from_ref(remote).cast(), is_default, remote) };
+    let traced = worker
+        .timer()
+        .trace()
+        .map(|buffer| tracing::enter(Arc::clone(buffer)));
+    (current, traced)
 }
 
 /// Returns the worker that runs on this thread, if its pool has the default scheduler.

@@ -15,6 +15,7 @@ use crate::sleep::{SpinTime, TinyTasks};
 use crate::stats::{Activity, Count, Timer};
 use crate::sync::plain::Ordering;
 use crate::this_thread;
+use crate::tracing::buffer::Record;
 use crate::victim::Walk;
 
 /// A worker, on its own thread: what other threads see of it ([`Remote`]), and what only this thread may do.
@@ -126,6 +127,12 @@ impl<'w, S: Scheduler> Me<'w, S> {
     /// Counts an event.
     pub fn count(self, count: Count) {
         self.remote.counters.add(count);
+        // An idle worker tries to steal all the time.
+        if let Some(trace) = self.timer().trace()
+            && count != Count::StealAttempts
+        {
+            trace.push(Record::Counted(count));
+        }
     }
 
     /// Returns the current time, as the start of an attempt to steal for [`Self::time_steal`].

@@ -101,7 +101,7 @@ impl<S: Scheduler> Remote<S> {
         pool: *const Shared<S>,
         tasks: S::TaskPool,
         core: Core<S>,
-        timed: bool,
+        timer: Timer,
     ) -> Self {
         let frames = Frames::new();
         core.frame.set(frames.root());
@@ -112,7 +112,7 @@ impl<S: Scheduler> Remote<S> {
             futures: AtomicUsize::new(0),
             depth: AtomicUsize::new(0),
             counters: CachePadded::new(Counters::default()),
-            timer: Timer::new(timed),
+            timer,
             place: CachePadded::new(Place {
                 index,
                 pool,

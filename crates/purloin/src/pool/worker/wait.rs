@@ -31,7 +31,7 @@ use crate::sleep::{Backoff, Sleep, Slept, SpinTime};
 use crate::stats::{Activity, Count};
 use crate::sync::Instant;
 use crate::this_thread::ParkToken;
-use crate::tunables;
+use crate::{tracing, tunables};
 
 /// What a blocked worker waits for.
 pub(crate) trait Awaited<S: Scheduler> {
@@ -293,6 +293,7 @@ impl HandedOff<'_> {
 impl Drop for HandedOff<'_> {
     fn drop(&mut self) {
         self.sleep.end_handoff(self.worker);
+        tracing::ended_handoff();
     }
 }
 

@@ -94,7 +94,7 @@ fn a_task_runs_although_the_first_thread_for_it_does_not_start() {
                 !is_first
             }
         };
-        let model = Arc::new(Model::of(Sleep::new(1, 1, Box::new(start))));
+        let model = Arc::new(Model::of(Sleep::new(0, 1, 1, Box::new(start))));
         let spare = spawn(&model, move |model| {
             // Loom's notifications may come for no reason.
             while starts.load(Ordering::Relaxed) < 2 {

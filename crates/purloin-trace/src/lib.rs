@@ -1,0 +1,111 @@
+//! What a traced run of the library `purloin` holds, and what can be made of it.
+//!
+//! The library records [events](Event) in its workers, and collects them in a [`Trace`]. This crate knows nothing of
+//! pools. It turns the events of a worker into a [`Timeline`]: what the worker did and when, its steals, the spans that
+//! the program has named. From the timelines of a pool it makes an [`Overview`], and from that a [`Verdict`] in one
+//! sentence. A trace can be written in two formats:
+//!
+//! - [`Trace::write_events`]: Chrome's trace events as JSON, for <https://ui.perfetto.dev> and `chrome://tracing`;
+//! - [`Trace::write_report`]: a page in HTML that needs nothing else.
+//!
+//! [`Display`](std::fmt::Display) prints the verdict and a table.
+
+mod chrome;
+mod event;
+mod json;
+mod overview;
+mod report;
+mod table;
+mod timeline;
+mod verdict;
+
+pub use event::{Activity, Event, What};
+pub use overview::{Overview, Parallelism, StealSizes, WakeUp, Waker};
+pub use timeline::{Interval, Span, State, Steal, StealKind, Timeline, Wake};
+pub use verdict::{Kind, Verdict};
+
+/// What a program did, as its workers have recorded it. All times are in nanoseconds since the trace began.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    /// The name of the program.
+    pub program: String,
+    /// The command line.
+    pub command: String,
+    /// The machine, in a few words.
+    pub machine: String,
+    /// Number of cores that the program could use.
+    pub cores: usize,
+    /// When the trace was collected, for people.
+    pub date: String,
+    /// The end of the trace.
+    pub end: u64,
+    /// The pools, in the order in which they were built.
+    pub pools: Vec<PoolTrace>,
+    /// Threads outside of all pools that have recorded anything.
+    pub threads: Vec<Track>,
+}
+
+/// What the workers of a pool did.
+#[derive(Clone, Debug, Default)]
+pub struct PoolTrace {
+    /// The number of the pool in the program.
+    pub id: u64,
+    /// Number of workers, without spare workers.
+    pub workers: usize,
+    /// When the pool was built.
+    pub begin: u64,
+    /// When the pool ended, or the end of the trace.
+    pub end: u64,
+    /// The workers, with the spare workers that were started.
+    pub tracks: Vec<Track>,
+}
+
+/// The events of a thread.
+#[derive(Clone, Debug, Default)]
+pub struct Track {
+    /// The name of the worker or of the thread.
+    pub name: String,
+    /// Whether this is a spare worker.
+    pub is_spare: bool,
+    /// The events, oldest first. The oldest ones may be lost.
+    pub events: Vec<Event>,
+    /// Number of events that newer ones have overwritten.
+    pub lost: u64,
+    /// What the system says about the thread, if it does.
+    pub processor: Option<ProcessorTime>,
+}
+
+/// What the system says about a thread's use of processors, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ProcessorTime {
+    /// The time in which the thread ran on a processor.
+    pub ran: u64,
+    /// The time in which the thread could have run, and other threads had the processors.
+    pub waited: u64,
+}
+
+impl Trace {
+    /// Returns the pool whose workers ran the program for the longest time.
+    pub fn main_pool(&self) -> Option<(&PoolTrace, Overview)> {
+        let overviews = self.pools.iter().map(|pool| (pool, Overview::of(pool)));
+        overviews.max_by_key(|(_, overview)| overview.busy())
+    }
+
+    /// Returns the number of events that were overwritten, over all threads.
+    pub fn lost(&self) -> u64 {
+        let tracks = self.pools.iter().flat_map(|pool| &pool.tracks);
+        tracks.chain(&self.threads).map(|track| track.lost).sum()
+    }
+
+    /// Returns the share of the run that the trace holds: from the first time of which every worker still has its
+    /// events, to the end.
+    pub fn share_held(&self) -> f64 {
+        let tracks = self.pools.iter().flat_map(|pool| &pool.tracks);
+        let is_cut = tracks.filter(|track| track.lost > 0);
+        let begin = is_cut
+            .filter_map(|track| Some(track.events.first()?.time))
+            .max();
+        let held = self.end.saturating_sub(begin.unwrap_or(0));
+        held as f64 / self.end.max(1) as f64
+    }
+}

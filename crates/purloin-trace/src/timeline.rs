@@ -1,0 +1,442 @@
+//! What one worker did and when, from its events.
+
+use crate::event::{Activity, Event, FORCED, HANDOFFS, What};
+use crate::{PoolTrace, Track};
+
+/// The state of a worker.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// Runs the program.
+    Running,
+    /// Is blocked, and runs descendants of the awaited task.
+    RunningWhileBlocked,
+    /// Steals a task.
+    Stealing,
+    /// Is awake, and looks for work.
+    Searching,
+    /// Is blocked, and waits with its processor.
+    Blocked,
+    /// Has nothing to do, and sleeps.
+    Asleep,
+    /// Is blocked, and another worker may use its processor.
+    HandedOff,
+}
+
+impl State {
+    /// All states, in the order of their numbers.
+    pub const ALL: [State; 7] = [
+        State::Running,
+        State::RunningWhileBlocked,
+        State::Stealing,
+        State::Searching,
+        State::Blocked,
+        State::Asleep,
+        State::HandedOff,
+    ];
+
+    /// Returns the state in words.
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Running => "running",
+            State::RunningWhileBlocked => "running while blocked",
+            State::Stealing => "stealing",
+            State::Searching => "searching",
+            State::Blocked => "blocked",
+            State::Asleep => "asleep",
+            State::HandedOff => "processor handed off",
+        }
+    }
+}
+
+/// A time in which a worker is in one state.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Interval {
+    /// The begin, in nanoseconds.
+    pub begin: u64,
+    /// The end, in nanoseconds.
+    pub end: u64,
+    /// The state.
+    pub state: State,
+}
+
+/// How a thief got a task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StealKind {
+    /// The victim had made the task public.
+    Public,
+    /// The victim did not answer, so the thief took a private task.
+    Forced,
+    /// The thief was blocked, and took a descendant of the task for which it waits.
+    Leapfrog,
+}
+
+/// A steal, and what it led to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Steal {
+    /// When the thief had the task.
+    pub time: u64,
+    /// The worker that had the task before.
+    pub victim: u32,
+    /// The depth of the task in the program's tree.
+    pub depth: u32,
+    /// How long the steal took the thief.
+    pub cost: u64,
+    /// The time from the begin of the task to its end, with everything that the thief did meanwhile.
+    pub run: u64,
+    /// How the thief got the task.
+    pub kind: StealKind,
+}
+
+/// A time that the program has named.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// The begin, in nanoseconds.
+    pub begin: u64,
+    /// The end, in nanoseconds.
+    pub end: u64,
+    /// The number of spans around it on its thread.
+    pub depth: usize,
+    /// The name.
+    pub name: &'static str,
+}
+
+/// A wake-up by this thread.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wake {
+    /// When the thread woke the worker.
+    pub time: u64,
+    /// The number of the pool, modulo 2³².
+    pub pool: u32,
+    /// The worker.
+    pub worker: u32,
+}
+
+/// What one worker did and when.
+#[derive(Clone, Debug, Default)]
+pub struct Timeline {
+    /// The states, without gaps from the first one that is known to the last. The state is known from the first
+    /// [`What::Begins`] on, with which a worker's thread begins.
+    pub intervals: Vec<Interval>,
+    /// The steals, in the order of their times.
+    pub steals: Vec<Steal>,
+    /// The spans, in the order of their ends.
+    pub spans: Vec<Span>,
+    /// The wake-ups by this worker.
+    pub wakes: Vec<Wake>,
+    /// The times at which the worker woke up.
+    pub awakenings: Vec<u64>,
+}
+
+impl Timeline {
+    /// Returns what a worker of `pool` did.
+    pub fn of(pool: &PoolTrace, track: &Track) -> Timeline {
+        Reader::default().read(&track.events, pool.end)
+    }
+
+    /// Returns what a thread outside of all pools has recorded.
+    pub fn of_thread(track: &Track, end: u64) -> Timeline {
+        Reader::default().read(&track.events, end)
+    }
+
+    /// Returns the name of the innermost span around `time`, if there is one.
+    pub fn span_at(&self, time: u64) -> Option<&'static str> {
+        let is_around = |span: &&Span| span.begin <= time && time < span.end;
+        let spans = self.spans.iter().filter(is_around);
+        spans.max_by_key(|span| span.depth).map(|span| span.name)
+    }
+
+    /// Returns the time in each state, in nanoseconds.
+    pub fn totals(&self) -> [u64; State::ALL.len()] {
+        let mut totals = [0; State::ALL.len()];
+        for interval in &self.intervals {
+            totals[interval.state as usize] += interval.end - interval.begin;
+        }
+        totals
+    }
+}
+
+/// Reads the events of a thread in their order.
+#[derive(Default)]
+struct Reader {
+    timeline: Timeline,
+    /// The end of the last interval.
+    since: u64,
+    /// The worker's activity, if it is known.
+    activity: Option<Activity>,
+    is_asleep: bool,
+    has_handed_off: bool,
+    /// Whether the next steal is a forced one.
+    is_forced: bool,
+    /// The stolen tasks that have not ended, by their places in the list of steals.
+    tasks: Vec<usize>,
+    /// The spans that have not ended.
+    spans: Vec<(u64, &'static str)>,
+}
+
+impl Reader {
+    fn read(mut self, events: &[Event], end: u64) -> Timeline {
+        for event in events {
+            self.event(event);
+        }
+        self.advance(end);
+        while let Some(task) = self.tasks.pop() {
+            self.end_task(task, end);
+        }
+        while !self.spans.is_empty() {
+            self.end_span(end);
+        }
+        self.timeline
+    }
+
+    fn event(&mut self, event: &Event) {
+        let time = event.time;
+        match event.what {
+            What::Begins(activity) => {
+                self.advance(time);
+                self.activity = Some(activity);
+                // A worker that runs again has its processor, and is awake.
+                self.is_asleep = false;
+            }
+            What::Steal {
+                victim,
+                depth,
+                since,
+            } => {
+                self.advance(since);
+                let kind = match self.activity {
+                    _ if self.is_forced => StealKind::Forced,
+                    Some(activity) if activity.is_blocked() => StealKind::Leapfrog,
+                    _ => StealKind::Public,
+                };
+                self.is_forced = false;
+                self.add(time, State::Stealing);
+                self.tasks.push(self.timeline.steals.len());
+                self.timeline.steals.push(Steal {
+                    time,
+                    victim,
+                    depth,
+                    cost: time.saturating_sub(since),
+                    run: 0,
+                    kind,
+                });
+            }
+            What::TaskEnd => {
+                if let Some(task) = self.tasks.pop() {
+                    self.end_task(task, time);
+                }
+            }
+            What::Asleep => {
+                self.advance(time);
+                self.is_asleep = true;
+            }
+            What::Awake => {
+                self.advance(time);
+                self.is_asleep = false;
+                self.timeline.awakenings.push(time);
+            }
+            What::HandoffEnd => {
+                self.advance(time);
+                self.has_handed_off = false;
+            }
+            What::Wake { pool, worker } => self.timeline.wakes.push(Wake { time, pool, worker }),
+            What::SpanBegin(name) => self.spans.push((time, name)),
+            What::SpanEnd => self.end_span(time),
+            What::Counted(HANDOFFS) => {
+                self.advance(time);
+                self.has_handed_off = true;
+            }
+            What::Counted(FORCED) => self.is_forced = true,
+            What::Counted(_) => (),
+        }
+    }
+
+    fn end_task(&mut self, task: usize, time: u64) {
+        let task = &mut self.timeline.steals[task];
+        task.run = time.saturating_sub(task.time);
+    }
+
+    fn end_span(&mut self, end: u64) {
+        if let Some((begin, name)) = self.spans.pop() {
+            let depth = self.spans.len();
+            self.timeline.spans.push(Span {
+                begin,
+                end: end.max(begin),
+                depth,
+                name,
+            });
+        }
+    }
+
+    fn state(&self) -> Option<State> {
+        Some(match self.activity? {
+            _ if self.has_handed_off => State::HandedOff,
+            Activity::Application => State::Running,
+            Activity::ApplicationInJoin => State::RunningWhileBlocked,
+            Activity::SearchingInJoin => State::Blocked,
+            Activity::Searching if self.is_asleep => State::Asleep,
+            Activity::Searching => State::Searching,
+            Activity::Stealing | Activity::StealingInJoin => State::Stealing,
+        })
+    }
+
+    /// Ends the current interval at `time`. The clocks of two processors may differ a little, so `time` may lie before
+    /// the last one.
+    fn advance(&mut self, time: u64) {
+        match self.state() {
+            Some(state) => self.add(time, state),
+            None => self.since = self.since.max(time),
+        }
+    }
+
+    /// Adds the time up to `end`.
+    fn add(&mut self, end: u64, state: State) {
+        let begin = self.since;
+        if end <= begin {
+            return;
+        }
+        self.since = end;
+        let intervals = &mut self.timeline.intervals;
+        match intervals.last_mut() {
+            Some(last) if last.state == state && last.end == begin => last.end = end,
+            _ => intervals.push(Interval { begin, end, state }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timeline(events: &[(u64, What)], end: u64) -> Timeline {
+        let events = events.iter().map(|&(time, what)| Event { time, what });
+        let track = Track {
+            events: events.collect(),
+            ..Track::default()
+        };
+        let pool = PoolTrace {
+            end,
+            ..PoolTrace::default()
+        };
+        Timeline::of(&pool, &track)
+    }
+
+    #[test]
+    fn the_states_of_a_worker_follow_each_other_without_gaps() {
+        let steal = What::Steal {
+            victim: 1,
+            depth: 3,
+            since: 40,
+        };
+        let timeline = timeline(
+            &[
+                (0, What::Begins(Activity::Searching)),
+                (10, What::Asleep),
+                (30, What::Awake),
+                (45, steal),
+                (46, What::Begins(Activity::Application)),
+                (50, What::Begins(Activity::SearchingInJoin)),
+                (55, What::Counted(HANDOFFS)),
+                (70, What::HandoffEnd),
+                (71, What::Begins(Activity::Application)),
+                (90, What::TaskEnd),
+                (90, What::Begins(Activity::Searching)),
+            ],
+            100,
+        );
+        let states: Vec<_> = timeline
+            .intervals
+            .iter()
+            .map(|i| (i.begin, i.state))
+            .collect();
+        let expected = [
+            (0, State::Searching),
+            (10, State::Asleep),
+            (30, State::Searching),
+            (40, State::Stealing),
+            (45, State::Searching),
+            (46, State::Running),
+            (50, State::Blocked),
+            (55, State::HandedOff),
+            (70, State::Blocked),
+            (71, State::Running),
+            (90, State::Searching),
+        ];
+        assert_eq!(states, expected);
+        assert_eq!(timeline.totals().iter().sum::<u64>(), 100);
+        let steal = timeline.steals[0];
+        assert_eq!(
+            (steal.cost, steal.run, steal.kind),
+            (5, 45, StealKind::Public)
+        );
+    }
+
+    #[test]
+    fn spans_nest_and_an_open_one_ends_with_the_trace() {
+        let timeline = timeline(
+            &[
+                (1, What::SpanBegin("outer")),
+                (2, What::SpanBegin("inner")),
+                (5, What::SpanEnd),
+            ],
+            9,
+        );
+        let spans: Vec<_> = timeline
+            .spans
+            .iter()
+            .map(|s| (s.name, s.begin, s.end, s.depth))
+            .collect();
+        assert_eq!(spans, [("inner", 2, 5, 1), ("outer", 1, 9, 0)]);
+    }
+
+    #[test]
+    fn a_track_without_its_oldest_events_begins_with_the_first_known_activity() {
+        let events = [
+            Event {
+                time: 50,
+                what: What::TaskEnd,
+            },
+            Event {
+                time: 60,
+                what: What::Begins(Activity::Application),
+            },
+        ];
+        let track = Track {
+            events: events.to_vec(),
+            lost: 7,
+            ..Track::default()
+        };
+        let pool = PoolTrace {
+            end: 80,
+            ..PoolTrace::default()
+        };
+        let timeline = Timeline::of(&pool, &track);
+        let only = Interval {
+            begin: 60,
+            end: 80,
+            state: State::Running,
+        };
+        assert_eq!(timeline.intervals, [only]);
+        assert!(timeline.steals.is_empty());
+    }
+
+    #[test]
+    fn a_forced_steal_and_a_leapfrog_say_so() {
+        let steal = |since| What::Steal {
+            victim: 0,
+            depth: 0,
+            since,
+        };
+        let timeline = timeline(
+            &[
+                (5, What::Counted(FORCED)),
+                (6, steal(4)),
+                (7, What::TaskEnd),
+                (8, What::Begins(Activity::SearchingInJoin)),
+                (9, steal(8)),
+            ],
+            10,
+        );
+        let kinds: Vec<_> = timeline.steals.iter().map(|steal| steal.kind).collect();
+        assert_eq!(kinds, [StealKind::Forced, StealKind::Leapfrog]);
+    }
+}

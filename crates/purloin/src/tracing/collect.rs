@@ -1,0 +1,248 @@
+//! The records of traced pools, and how they become a [`Trace`].
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use purloin_trace::{PoolTrace, Trace, Track};
+
+use super::buffer::Buffer;
+use super::state;
+use crate::stats::clock::{nanoseconds_per_tick, ticks};
+use crate::sync::Instant;
+use crate::sync::plain::{AtomicU64, Mutex, OnceLock, Ordering, lock};
+use crate::sync::thread;
+
+/// Returns the time from which all traces count, also in ticks.
+fn origin() -> (Instant, u64) {
+    static ORIGIN: OnceLock<(Instant, u64)> = OnceLock::new();
+    *ORIGIN.get_or_init(|| (Instant::now(), ticks()))
+}
+
+/// From this time on, the length of a tick is known well enough.
+const LONG: Duration = Duration::from_millis(100);
+
+/// Returns a function that converts ticks to nanoseconds since the [`origin`]. `now` is the time, in ticks.
+fn to_time(now: u64) -> impl Fn(u64) -> u64 + Copy {
+    let (start, origin) = origin();
+    let elapsed = start.elapsed();
+    let scale = match elapsed > LONG {
+        true => elapsed.as_nanos() as f64 / now.saturating_sub(origin).max(1) as f64,
+        false => nanoseconds_per_tick(),
+    };
+    move |ticks| (ticks.saturating_sub(origin) as f64 * scale) as u64
+}
+
+/// What a traced pool has recorded.
+pub(crate) struct PoolRecord {
+    id: u64,
+    workers: usize,
+    /// Number of events for each worker.
+    events: usize,
+    /// In ticks.
+    begin: u64,
+    /// In ticks; 0 while the pool lives.
+    end: AtomicU64,
+    buffers: Mutex<Vec<Arc<Buffer>>>,
+}
+
+impl PoolRecord {
+    /// Returns the record of a pool, with buffers for this number of events. If it `is_kept`, it is kept until the process
+    /// ends.
+    pub(super) fn new(id: u64, workers: usize, events: usize, is_kept: bool) -> Arc<PoolRecord> {
+        origin();
+        let record = Arc::new(PoolRecord {
+            id,
+            workers,
+            events,
+            begin: ticks(),
+            end: AtomicU64::new(0),
+            buffers: Mutex::default(),
+        });
+        if is_kept {
+            lock(&KEPT).push(Arc::clone(&record));
+        }
+        state::turn_on();
+        record
+    }
+
+    /// Adds the buffer of the next worker.
+    pub(crate) fn add_worker(&self) -> Arc<Buffer> {
+        let buffer = Arc::new(Buffer::new(self.events));
+        lock(&self.buffers).push(Arc::clone(&buffer));
+        buffer
+    }
+
+    /// Records the end of the pool.
+    pub(crate) fn end(&self) {
+        self.end.store(ticks(), Ordering::Relaxed);
+    }
+
+    /// Returns a trace of this pool, up to now.
+    pub(crate) fn trace(&self) -> Trace {
+        collect([self].into_iter())
+    }
+
+    fn collect(&self, now: u64, time: impl Fn(u64) -> u64 + Copy) -> PoolTrace {
+        let end = match self.end.load(Ordering::Relaxed) {
+            0 => now,
+            end => time(end),
+        };
+        let buffers = lock(&self.buffers).clone();
+        let track = |(worker, buffer): (usize, &Arc<Buffer>)| {
+            let is_spare = worker >= self.workers;
+            let name = match is_spare {
+                false => format!("worker {worker}"),
+                true => format!("spare worker {worker}"),
+            };
+            track(name, is_spare, buffer, now, time)
+        };
+        PoolTrace {
+            id: self.id,
+            workers: self.workers,
+            begin: time(self.begin),
+            end,
+            tracks: buffers.iter().enumerate().map(track).collect(),
+        }
+    }
+}
+
+/// Returns the events of a thread up to `now`.
+fn track(
+    name: String,
+    is_spare: bool,
+    buffer: &Buffer,
+    now: u64,
+    time: impl Fn(u64) -> u64,
+) -> Track {
+    let processor = buffer.processor_time();
+    let (mut events, lost) = buffer.events(time);
+    events.truncate(events.partition_point(|event| event.time <= now));
+    Track {
+        name,
+        is_spare,
+        events,
+        lost: lost as u64,
+        processor,
+    }
+}
+
+/// The pools whose records are kept.
+static KEPT: Mutex<Vec<Arc<PoolRecord>>> = Mutex::new(Vec::new());
+
+/// The threads outside of all pools that have a buffer, with their names.
+static OUTSIDE: Mutex<Vec<(String, Arc<Buffer>)>> = Mutex::new(Vec::new());
+
+/// Number of events of a thread outside of all pools.
+const OUTSIDE_EVENTS: usize = 1 << 14;
+
+/// Returns a buffer for this thread, which is a worker of no traced pool.
+pub(super) fn outside_thread() -> Arc<Buffer> {
+    let buffer = Arc::new(Buffer::new(OUTSIDE_EVENTS));
+    let mut threads = lock(&OUTSIDE);
+    let name = match own_name() {
+        Some(name) => format!("thread {name}"),
+        None => format!("thread {}", threads.len()),
+    };
+    threads.push((name, Arc::clone(&buffer)));
+    buffer
+}
+
+#[cfg(not(loom))]
+fn own_name() -> Option<String> {
+    thread::current().name().map(str::to_owned)
+}
+
+#[cfg(loom)]
+fn own_name() -> Option<String> {
+    None
+}
+
+/// Returns a trace of all pools whose records are kept.
+pub(super) fn collect_all() -> Trace {
+    let pools = lock(&KEPT).clone();
+    collect(pools.iter().map(|pool| &**pool))
+}
+
+fn collect<'p>(pools: impl Iterator<Item = &'p PoolRecord>) -> Trace {
+    let now = ticks();
+    let time = to_time(now);
+    let now = time(now);
+    let pools: Vec<_> = pools.map(|pool| pool.collect(now, time)).collect();
+    let threads = lock(&OUTSIDE).clone();
+    let threads = threads
+        .into_iter()
+        .map(|(name, buffer)| track(name, false, &buffer, now, time));
+    let mut arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    let command: Vec<_> = arguments.by_ref().collect();
+    let program = command
+        .first()
+        .map(std::path::Path::new)
+        .and_then(std::path::Path::file_name);
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    Trace {
+        program: program.map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+        command: command.join(" "),
+        machine: format!(
+            "{cores} {}, {} {}",
+            if cores == 1 { "core" } else { "cores" },
+            std::env::consts::OS,
+            std::env::consts::ARCH
+        ),
+        cores,
+        date: date(),
+        end: now,
+        pools,
+        threads: threads.collect(),
+    }
+}
+
+/// Returns the date and the time, in Coordinated Universal Time.
+fn date() -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let seconds = now.map_or(0, |now| now.as_secs());
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = civil(days);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
+}
+
+/// Returns the year, the month and the day of this number of days after 1 January 1970.
+fn civil(mut days: u64) -> (u64, usize, u64) {
+    let is_leap =
+        |year: u64| year.is_multiple_of(4) && !year.is_multiple_of(100) || year.is_multiple_of(400);
+    let mut year = 1970;
+    loop {
+        let length = 365 + u64::from(is_leap(year));
+        if days < length {
+            break;
+        }
+        days -= length;
+        year += 1;
+    }
+    let february = 28 + u64::from(is_leap(year));
+    let lengths = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let mut month = 0;
+    while days >= lengths[month] {
+        days -= lengths[month];
+        month += 1;
+    }
+    (year, month + 1, days + 1)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::civil;
+
+    #[test]
+    fn days_become_dates() {
+        let dates = [0, 59, 11_016, 11_017, 20_787].map(civil);
+        let expected = [
+            (1970, 1, 1),
+            (1970, 3, 1),
+            (2000, 2, 29),
+            (2000, 3, 1),
+            (2026, 11, 30),
+        ];
+        assert_eq!(dates, expected);
+    }
+}

@@ -1,0 +1,89 @@
+//! What the environment asks for.
+
+use std::fs::File;
+use std::io::{Write, stderr};
+use std::path::{Path, PathBuf};
+
+const EVENTS_VARIABLE: &str = "PURLOIN_TRACE_EVENTS";
+
+/// What a file holds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Content {
+    Events,
+    Report,
+}
+
+/// The environment variables that name a file.
+const VARIABLES: [(&str, Content); 2] = [
+    ("PURLOIN_TRACE", Content::Events),
+    ("PURLOIN_REPORT", Content::Report),
+];
+
+/// The least and the largest number of events for which a buffer has room.
+pub(crate) const EVENTS: std::ops::RangeInclusive<usize> = 16..=1 << 30;
+
+/// Number of events for each thread, if the environment does not say it.
+const DEFAULT_EVENTS: usize = 1 << 16;
+
+/// What the environment asks for.
+pub(super) struct Settings {
+    /// The process that writes the files. A process that was forked from it does not.
+    pub(super) process: u32,
+    pub(super) files: Vec<(PathBuf, Content)>,
+    /// Number of events for each thread.
+    pub(super) events: usize,
+}
+
+/// Reads the environment. A mistake is one line on standard error, and the program runs without the trace.
+pub(super) fn read() -> Option<Settings> {
+    if cfg!(any(loom, miri)) {
+        return None;
+    }
+    let mut files = Vec::new();
+    for (variable, content) in VARIABLES {
+        let Some(name) = std::env::var_os(variable).filter(|name| !name.is_empty()) else {
+            continue;
+        };
+        let process = std::process::id().to_string();
+        let path = PathBuf::from(name.to_string_lossy().replace("%p", &process));
+        // Now, and not when the program has run for an hour.
+        match File::create(beside(&path)) {
+            Ok(_) => files.push((path, content)),
+            Err(error) => complain(&format!(
+                "{variable}: cannot write {}: {error}",
+                path.display()
+            )),
+        }
+    }
+    if files.is_empty() {
+        return None;
+    }
+    let mut events = DEFAULT_EVENTS;
+    if let Some(value) = std::env::var_os(EVENTS_VARIABLE) {
+        match value.to_string_lossy().parse() {
+            Ok(number) if EVENTS.contains(&number) => events = number,
+            _ => complain(&format!(
+                "{EVENTS_VARIABLE} must be a number of events from {} to {}, not {value:?}; {DEFAULT_EVENTS} is used",
+                EVENTS.start(),
+                EVENTS.end(),
+            )),
+        }
+    }
+    Some(Settings {
+        process: std::process::id(),
+        files,
+        events,
+    })
+}
+
+pub(super) fn complain(message: &str) {
+    // Nothing is left to do if this fails.
+    let _ = writeln!(stderr(), "purloin: {message}");
+}
+
+/// Returns the name under which a file is written before it is renamed.
+pub(super) fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".part");
+    name.into()
+}

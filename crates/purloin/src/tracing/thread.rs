@@ -1,0 +1,118 @@
+//! What a thread records without knowing its worker, and the spans of the program.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use purloin_trace::Activity;
+
+use super::buffer::{Buffer, Record};
+use super::state::{OFF, ON, STATE, UNKNOWN, is_on};
+use super::{collect, files};
+use crate::sync::plain::Ordering;
+
+/// Returns whether threads record. Reads the environment if no thread has.
+#[cold]
+fn find_out() -> bool {
+    if STATE.load(Ordering::Relaxed) == UNKNOWN {
+        let state = if files::settings().is_some() { ON } else { OFF };
+        // Another thread may have built a traced pool.
+        let _ = STATE.compare_exchange(UNKNOWN, state, Ordering::Relaxed, Ordering::Relaxed);
+    }
+    is_on()
+}
+
+crate::sync::thread_local! {
+    /// The buffer of this thread.
+    static OWN: RefCell<Option<Arc<Buffer>>> = const { RefCell::new(None) };
+}
+
+/// Makes a worker's buffer that of this thread, until the guard is dropped.
+pub(crate) fn enter(buffer: Arc<Buffer>) -> impl Drop {
+    struct Guard(Option<Arc<Buffer>>);
+
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            // The thread-local value may be gone, if the guard is a part of another one.
+            let _ = OWN.try_with(|own| {
+                let last = own.replace(self.0.take());
+                last.iter().for_each(|buffer| buffer.thread_ends());
+            });
+        }
+    }
+
+    buffer.thread_begins();
+    buffer.push(Record::Begins(Activity::Searching));
+    Guard(OWN.with(|own| own.replace(Some(buffer))))
+}
+
+/// Calls `f` with the buffer of this thread, if it has one.
+fn with_own(f: impl FnOnce(&Buffer)) {
+    // Without it, the thread is ending.
+    let _ = OWN.try_with(|own| {
+        if let Some(buffer) = &*own.borrow() {
+            f(buffer);
+        }
+    });
+}
+
+/// Gives this thread a buffer if it has none.
+fn need_own() {
+    let _ = OWN.try_with(|own| {
+        own.borrow_mut().get_or_insert_with(collect::outside_thread);
+    });
+}
+
+/// Calls `sleep`, in which the calling worker sleeps.
+pub(crate) fn asleep<R>(sleep: impl FnOnce() -> R) -> R {
+    if !is_on() {
+        return sleep();
+    }
+    with_own(|buffer| buffer.push(Record::Asleep));
+    let result = sleep();
+    with_own(|buffer| buffer.push(Record::Awake));
+    result
+}
+
+/// Records that this thread is about to wake a worker of the pool with this number.
+pub(crate) fn wakes(pool: u64, worker: usize) {
+    if is_on() {
+        need_own();
+        with_own(|buffer| buffer.push(Record::Wake { pool, worker }));
+    }
+}
+
+/// Records that the calling worker has its processor again.
+pub(crate) fn ended_handoff() {
+    if is_on() {
+        with_own(|buffer| buffer.push(Record::HandoffEnd));
+    }
+}
+
+/// Calls `f`, and names the time that it takes in [traces](crate::Pool::trace).
+///
+/// Spans may nest, and tasks may contain them. A span covers what its own thread does: if `f` forks, and another worker
+/// steals a part, that part is not in the span unless it has a span of its own. Without a traced pool, this costs a load
+/// and a branch.
+///
+/// ```
+/// let index = purloin::span("build the index", || [3, 1, 2].map(|n| n * n));
+/// assert_eq!(index, [9, 1, 4]);
+/// ```
+pub fn span<R>(name: &'static str, f: impl FnOnce() -> R) -> R {
+    struct Guard;
+
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            with_own(|buffer| buffer.push(Record::SpanEnd));
+        }
+    }
+
+    if STATE.load(Ordering::Relaxed) == OFF || !find_out() {
+        return f();
+    }
+    need_own();
+    with_own(|buffer| buffer.push(Record::SpanBegin(name)));
+    // Also after a panic of `f`.
+    let _guard = Guard;
+    f()
+}
