@@ -31,6 +31,7 @@ impl Trace {
             json.member("verdict").string(&Verdict::of(self).title);
             json.member("shareHeld").number(self.share_held());
             json.member("eventsLost").plain(self.lost());
+            json.member("poolsDropped").plain(self.dropped_pools);
         });
         write!(
             to,
@@ -174,7 +175,11 @@ impl<W: Write> Events<'_, W> {
             ("asleep", &steps.asleep),
         ];
         for (name, means) in rows {
+            let mut last = None;
             for (place, &mean) in means.iter().enumerate() {
+                if last.replace(mean) == Some(mean) {
+                    continue;
+                }
                 self.event("C", process, 0, name, |json| {
                     json.member("ts")
                         .time(pool.begin + place as u64 * steps.step);

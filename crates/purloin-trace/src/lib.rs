@@ -41,6 +41,8 @@ pub struct Trace {
     pub end: u64,
     /// The pools, in the order in which they were built.
     pub pools: Vec<PoolTrace>,
+    /// Number of pools that have ended and of which nothing is kept, because many have ended since.
+    pub dropped_pools: usize,
     /// Threads outside of all pools that have recorded anything.
     pub threads: Vec<Track>,
 }

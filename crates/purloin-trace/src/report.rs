@@ -90,6 +90,10 @@ fn data(trace: &Trace) -> String {
              they do. So a trace does not count tasks."
                 .to_string(),
         ];
+        if trace.dropped_pools > 0 {
+            let dropped = trace.dropped_pools;
+            notes.push(format!("{dropped} pools that ended earlier are missing: the trace keeps the newest ones."));
+        }
         json.member("pools").array(|json| {
             for pool in &trace.pools {
                 write_pool(json, trace, pool, &mut names, &mut notes);

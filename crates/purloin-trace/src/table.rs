@@ -17,6 +17,10 @@ impl Display for Trace {
             writeln!(f)?;
             write_pool(f, pool)?;
         }
+        if self.dropped_pools > 0 {
+            let dropped = self.dropped_pools;
+            writeln!(f, "\n{dropped} pools that ended earlier are missing.")?;
+        }
         let lost = self.lost();
         if lost > 0 {
             let share = 100.0 * self.share_held();

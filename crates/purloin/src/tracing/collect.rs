@@ -59,7 +59,7 @@ impl PoolRecord {
             buffers: Mutex::default(),
         });
         if is_kept {
-            lock(&KEPT).push(Arc::clone(&record));
+            lock(&KEPT).pools.push(Arc::clone(&record));
         }
         state::turn_on();
         record
@@ -72,9 +72,16 @@ impl PoolRecord {
         buffer
     }
 
-    /// Records the end of the pool.
+    /// Records the end of the pool. Drops the records of the oldest pools that have ended if there are many.
     pub(crate) fn end(&self) {
         self.end.store(ticks(), Ordering::Relaxed);
+        let mut kept = lock(&KEPT);
+        let has_ended = |pool: &Arc<PoolRecord>| pool.end.load(Ordering::Relaxed) != 0;
+        if kept.pools.iter().filter(|pool| has_ended(pool)).count() > MAX_ENDED {
+            let oldest = kept.pools.iter().position(has_ended);
+            kept.pools.remove(oldest.expect("a pool has ended"));
+            kept.dropped += 1;
+        }
     }
 
     /// Returns a trace of this pool, up to now.
@@ -126,8 +133,20 @@ fn track(
     }
 }
 
-/// The pools whose records are kept.
-static KEPT: Mutex<Vec<Arc<PoolRecord>>> = Mutex::new(Vec::new());
+/// The pools whose records are kept until the process ends.
+static KEPT: Mutex<Kept> = Mutex::new(Kept {
+    pools: Vec::new(),
+    dropped: 0,
+});
+
+struct Kept {
+    pools: Vec<Arc<PoolRecord>>,
+    /// Number of pools whose records were dropped.
+    dropped: usize,
+}
+
+/// Maximum number of pools that have ended whose records are kept.
+const MAX_ENDED: usize = 50;
 
 /// The threads outside of all pools that have a buffer, with their names.
 static OUTSIDE: Mutex<Vec<(String, Arc<Buffer>)>> = Mutex::new(Vec::new());
@@ -159,8 +178,13 @@ fn own_name() -> Option<String> {
 
 /// Returns a trace of all pools whose records are kept.
 pub(super) fn collect_all() -> Trace {
-    let pools = lock(&KEPT).clone();
-    collect(pools.iter().map(|pool| &**pool))
+    let kept = lock(&KEPT);
+    let (pools, dropped) = (kept.pools.clone(), kept.dropped);
+    drop(kept);
+    Trace {
+        dropped_pools: dropped,
+        ..collect(pools.iter().map(|pool| &**pool))
+    }
 }
 
 fn collect<'p>(pools: impl Iterator<Item = &'p PoolRecord>) -> Trace {
@@ -193,6 +217,7 @@ fn collect<'p>(pools: impl Iterator<Item = &'p PoolRecord>) -> Trace {
         end: now,
         pools,
         threads: threads.collect(),
+        dropped_pools: 0,
     }
 }
 
