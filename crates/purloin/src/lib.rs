@@ -184,7 +184,9 @@ pub use loops::{
     ExactIterations, IntoIterations, Iterations, Splitting, bridge, chars, lines, words,
 };
 pub use per_worker::{Lent, PerWorker};
-pub use pool::{Builder, Pool, WorkerStart, configure_global, global};
+pub use pool::{
+    Builder, Does, Pool, PoolState, WorkerStart, WorkerState, configure_global, global,
+};
 pub use progress::Progress;
 pub use runtime::{ReturnBarrier, Token};
 #[doc(inline)]

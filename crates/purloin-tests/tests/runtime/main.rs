@@ -35,6 +35,7 @@ mod sandbox;
 mod shared;
 mod spares;
 mod stale_tokens;
+mod states;
 mod thread_indices;
 mod tickets;
 mod traces;

@@ -125,6 +125,11 @@ impl<S: Scheduler> Inbox<S> {
         }
     }
 
+    /// Returns, as a hint, the number of jobs.
+    pub(super) fn len(&self) -> usize {
+        self.len.load(Ordering::Relaxed)
+    }
+
     /// Adds a job to the front. `caller` is null unless a worker made the job as a call and waits for it.
     pub(super) fn push(&self, job: Injected<S>, caller: *const Call, tag: *const ()) {
         let mut jobs = lock(&self.jobs);

@@ -8,6 +8,7 @@
 //!   wait for them.
 //! - [`rescue`]: a processor for work from outside that no worker begins.
 //! - [`quiescence`]: waiting for all spawned jobs.
+//! - [`state`]: what a pool does at a moment, and [`watchdog`], which prints it if the pool is stuck.
 //! - [`forked_process`]: what a forked process does without the threads.
 //! - [`handlers`]: functions of the program that a pool calls.
 
@@ -26,7 +27,9 @@ mod rescue;
 mod shared;
 pub(crate) mod stack_sizes;
 mod start;
+mod state;
 mod threads;
+mod watchdog;
 pub(crate) mod worker;
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -43,6 +46,7 @@ pub(crate) use inbox::{Injected, Job};
 pub use quiescence::Quiescence;
 use shared::NEXT_POOL;
 pub use shared::Shared;
+pub use state::{Does, PoolState, WorkerState};
 pub use threads::WorkerStart;
 pub use worker::batch::Batch;
 pub(crate) use worker::current::{current_of_default, of_pool};
@@ -372,6 +376,25 @@ impl<S: Scheduler> Pool<S> {
     /// [`Trace`] has the formats: a table, a page in HTML, and events for Perfetto.
     pub fn trace(&self) -> Option<Trace> {
         self.shared.trace.as_ref().map(|trace| trace.trace())
+    }
+
+    /// Returns what each worker does at this moment, for what it waits, and what has not begun. For a program that hangs:
+    /// print it from a thread outside of the pool, when a signal arrives for example.
+    ///
+    /// ```
+    /// use purloin::{Does, Pool};
+    ///
+    /// let pool = Pool::builder().workers(2).build()?;
+    /// let state = pool.run(|w| w.pool().state());
+    /// assert!(state.workers.iter().any(|worker| worker.does == Does::Runs));
+    /// println!("{state}");
+    /// # Ok::<(), purloin::BuildError>(())
+    /// ```
+    ///
+    /// With the environment variable `PURLOIN_WATCHDOG=TIME`, such as `10s`, a program prints the state of each of its pools
+    /// that has something to do and makes no progress for this time, with the likely reason.
+    pub fn state(&self) -> PoolState {
+        self.shared.state()
     }
 }
 

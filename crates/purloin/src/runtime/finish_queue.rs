@@ -17,7 +17,7 @@ use std::sync::Arc;
 use super::token::Token;
 use crate::call::Lineage;
 use crate::pool::worker::wait::{self, Awaited, Wait};
-use crate::pool::{Batch, Injected, Job, Me, Shared};
+use crate::pool::{Batch, Does, Injected, Job, Me, Shared};
 use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
 use crate::sleep::{Latch, Slept, Waiter, recheck_interval};
 use crate::sync::{Mutex, lock};
@@ -160,6 +160,10 @@ impl<S: Scheduler> Queue<S> {
 impl<S: Scheduler> Awaited<S> for Queue<S> {
     /// A task that comes wakes the owner, and other workers take it, too.
     const SPINS: bool = false;
+
+    fn what(&self) -> Does {
+        Does::WaitsForScope
+    }
 
     /// Returns whether all tasks have ended.
     fn is_over(&self) -> bool {

@@ -27,7 +27,7 @@ use super::slot::{Header, Slot};
 use super::state::StateWord;
 use crate::call::Lineage;
 use crate::pool::worker::wait::{self, Awaited, Wait};
-use crate::pool::{Me, Remote};
+use crate::pool::{Does, Me, Remote};
 use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
 use crate::sleep::{Slept, recheck_interval};
 use crate::stats::{Activity, Count};
@@ -217,6 +217,10 @@ struct StolenTask<'p, S: Scheduler> {
 impl<S: Scheduler> Awaited<S> for StolenTask<'_, S> {
     /// The thief may push a task, or end, within nanoseconds.
     const SPINS: bool = true;
+
+    fn what(&self) -> Does {
+        Does::WaitsForTask(self.holder.index())
+    }
 
     fn is_over(&self) -> bool {
         self.outcome.is_done()

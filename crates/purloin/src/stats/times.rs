@@ -126,6 +126,15 @@ impl Timer {
         }
     }
 
+    /// Returns the current activity, and for how long it has been going on if the timer is on.
+    pub(crate) fn current(&self) -> (Activity, Option<Duration>) {
+        let since = self.since.load(Ordering::Relaxed);
+        let time = self
+            .is_on
+            .then(|| to_time(ticks().saturating_sub(since) as f64));
+        (self.activity(), time)
+    }
+
     fn activity(&self) -> Activity {
         Activity::ALL[self.activity.load(Ordering::Relaxed)]
     }

@@ -3,7 +3,11 @@
 use std::fs::File;
 use std::io::{Write, stderr};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use crate::sync::plain::OnceLock;
+
+const WATCHDOG_VARIABLE: &str = "PURLOIN_WATCHDOG";
 const EVENTS_VARIABLE: &str = "PURLOIN_TRACE_EVENTS";
 
 /// What a file holds.
@@ -76,7 +80,39 @@ pub(super) fn read() -> Option<Settings> {
     })
 }
 
-pub(super) fn complain(message: &str) {
+/// Returns the time after which the environment wants to hear of a pool that is stuck, if it does.
+pub(crate) fn watchdog() -> Option<Duration> {
+    static LIMIT: OnceLock<Option<Duration>> = OnceLock::new();
+    *LIMIT.get_or_init(|| {
+        let value = std::env::var_os(WATCHDOG_VARIABLE).filter(|value| !value.is_empty())?;
+        let limit = duration(&value.to_string_lossy());
+        if limit.is_none() {
+            complain(&format!(
+                "{WATCHDOG_VARIABLE} must be a time from 100ms to 1h, such as 10s, not {value:?}; there is no watchdog"
+            ));
+        }
+        limit
+    })
+}
+
+/// Reads a time such as `10s`, `500ms` or `2m`.
+fn duration(text: &str) -> Option<Duration> {
+    let digits = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.')?;
+    let (number, unit) = text.split_at(digits);
+    let seconds = match unit.trim() {
+        "ms" => 1e-3,
+        "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return None,
+    };
+    let seconds = number.parse::<f64>().ok()? * seconds;
+    (0.1..=3600.0)
+        .contains(&seconds)
+        .then(|| Duration::from_secs_f64(seconds))
+}
+
+pub(crate) fn complain(message: &str) {
     // Nothing is left to do if this fails.
     let _ = writeln!(stderr(), "purloin: {message}");
 }
@@ -86,4 +122,19 @@ pub(super) fn beside(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".part");
     name.into()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_a_unit_and_limits() {
+        let times = ["10s", "500ms", "2m", "0.5 s", "1h"].map(duration);
+        let expected = [10_000, 500, 120_000, 500, 3_600_000].map(Duration::from_millis);
+        assert_eq!(times, expected.map(Some));
+        for wrong in ["10", "s", "", "-1s", "1ms", "2h", "1e9s", "10 years"] {
+            assert_eq!(duration(wrong), None, "{wrong}");
+        }
+    }
 }

@@ -32,13 +32,18 @@ pub(crate) use thread::{asleep, ended_handoff, enter, wakes};
 
 use self::collect::PoolRecord;
 
+/// Number of events for each worker of a pool that is watched, and not traced.
+const WATCHED_EVENTS: usize = 256;
+
 /// Returns the record of a new pool, if the pool is to be traced. Its builder wants `events` events for each worker, or
 /// leaves the decision to the environment if that is 0.
 pub(crate) fn record_pool(id: u64, workers: usize, events: usize) -> Option<Arc<PoolRecord>> {
     let settings = files::settings();
-    let events = match events {
-        0 => settings?.events,
-        events => events,
+    let events = match (events, settings) {
+        (0, Some(settings)) => settings.events,
+        // The watchdog needs the processor times and the spans.
+        (0, None) => environment::watchdog().map(|_| WATCHED_EVENTS)?,
+        (events, _) => events,
     };
     Some(PoolRecord::new(id, workers, events, settings.is_some()))
 }

@@ -45,6 +45,8 @@ pub(super) struct Place<S: Scheduler> {
     /// Whether the pool may end although this worker is active. The worker is a thread of the program, which
     /// never goes idle, or it is in its exit handler.
     pub(super) may_pool_end: AtomicBool,
+    /// For what the worker waits, as [`Does`](crate::Does) encodes it; 0 if it does not wait.
+    pub(super) waits_for: plain::AtomicUsize,
 }
 
 // SAFETY: the pool outlives its workers, and is `Sync`. All other fields are `Sync`.
@@ -119,6 +121,7 @@ impl<S: Scheduler> Remote<S> {
                 active: AtomicBool::new(false),
                 polling: plain::AtomicBool::new(false),
                 may_pool_end: AtomicBool::new(false),
+                waits_for: plain::AtomicUsize::new(0),
             }),
             mailbox: Mailbox::new(),
         }
@@ -183,6 +186,11 @@ impl<S: Scheduler> Remote<S> {
     /// Returns whether this is a spare worker, which runs while another worker is blocked.
     pub(crate) fn is_spare(&self) -> bool {
         self.index() >= self.pool().workers
+    }
+
+    /// Returns for what the worker waits, as [`Does`](crate::Does) encodes it.
+    pub(crate) fn waits_for(&self) -> usize {
+        self.place.waits_for.load(Ordering::Relaxed)
     }
 
     /// Returns whether the pool cannot end because of what this worker runs.

@@ -24,12 +24,13 @@ use std::time::Duration;
 
 use super::{Me, Remote, main_loop};
 use crate::call::Call;
-use crate::pool::Shared;
+use crate::pool::{Does, Shared};
 use crate::runtime::stolen;
 use crate::scheduler::{Point, Protocol, Scheduler};
 use crate::sleep::{Backoff, Sleep, Slept, SpinTime};
 use crate::stats::{Activity, Count};
 use crate::sync::Instant;
+use crate::sync::plain::Ordering;
 use crate::this_thread::ParkToken;
 use crate::{tracing, tunables};
 
@@ -37,6 +38,9 @@ use crate::{tracing, tunables};
 pub(crate) trait Awaited<S: Scheduler> {
     /// Whether the worker spins before it hands off its processor.
     const SPINS: bool;
+
+    /// Returns for what the worker waits, for people.
+    fn what(&self) -> Does;
 
     /// Returns whether the wait is over.
     fn is_over(&self) -> bool;
@@ -70,6 +74,9 @@ pub(crate) trait Awaited<S: Scheduler> {
 /// Blocks `me` until the wait is over.
 pub(crate) fn until<S: Scheduler, A: Awaited<S>>(me: Me<'_, S>, awaited: &A) {
     let outer = me.timer().switch_to(Activity::SearchingInJoin);
+    // Relaxed: for people.
+    let waits_for = &me.place.waits_for;
+    let outer_wait = waits_for.swap(awaited.what().encode(), Ordering::Relaxed);
     let mut wait = Wait {
         me,
         backoff: Backoff::new(SpinTime::usual()),
@@ -102,6 +109,7 @@ pub(crate) fn until<S: Scheduler, A: Awaited<S>>(me: Me<'_, S>, awaited: &A) {
         wait.backoff.restart(slept);
     }
     drop(wait);
+    waits_for.store(outer_wait, Ordering::Relaxed);
     me.timer().switch_to(outer);
 }
 
@@ -221,6 +229,10 @@ impl<'f> Outside<'f> {
 impl<S: Scheduler> Awaited<S> for Outside<'_> {
     /// Another pool takes microseconds to answer.
     const SPINS: bool = false;
+
+    fn what(&self) -> Does {
+        Does::WaitsForOther
+    }
 
     fn is_over(&self) -> bool {
         (self.is_done)()

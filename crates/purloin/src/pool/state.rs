@@ -1,0 +1,248 @@
+//! What a pool does at a moment: what each worker does, for what it waits, and what has not begun.
+
+use std::fmt::{Display, Formatter, Result};
+use std::time::Duration;
+
+use purloin_trace::What;
+
+use super::{Remote, Shared};
+use crate::scheduler::{Scheduler, TaskPool};
+use crate::stats::Activity;
+
+/// What a pool does at a moment, from [`Pool::state`](crate::Pool::state). [`Display`] prints it for people.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct PoolState {
+    /// The number of the pool in the program, as in a [trace](crate::trace).
+    pub id: u64,
+    /// The workers, then the spare workers whose threads were started.
+    pub workers: Vec<WorkerState>,
+    /// Number of calls, jobs and other work from outside that no worker has begun.
+    pub waiting: usize,
+    /// Number of regular workers.
+    pub regular: usize,
+    /// Maximum number of spare workers.
+    pub spares: usize,
+    /// Whether a blocked worker's processor is idle, because no spare worker is left to use it.
+    pub lacks_workers: bool,
+}
+
+/// What a worker does at a moment.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct WorkerState {
+    /// What it does.
+    pub does: Does,
+    /// For how long it has done so. `None` if the pool is neither [timed](crate::Builder::timed) nor
+    /// [traced](crate::Builder::traced).
+    pub since: Option<Duration>,
+    /// Number of tasks on its stack that no worker has begun.
+    pub tasks: usize,
+    /// The processor time that its thread has used. `None` if the pool is not traced, or the system does not say.
+    pub processor_time: Option<Duration>,
+    /// The innermost [span](crate::span()) in which it is, if the pool is traced.
+    pub span: Option<&'static str>,
+}
+
+/// What a worker does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Does {
+    /// It has nothing to do: it looks for work, or sleeps.
+    Idle,
+    /// It runs the program. The program may wait there in a way that the pool does not see.
+    Runs,
+    /// It waits for a task that this worker runs.
+    WaitsForTask(usize),
+    /// It waits for the end of a finish, or of another scope, whose tasks other workers run or have not begun.
+    WaitsForScope,
+    /// It waits for another pool, or for an asynchronous program.
+    WaitsForOther,
+}
+
+/// Workers that wait note for what, as a number.
+impl Does {
+    pub(crate) fn encode(self) -> usize {
+        match self {
+            Does::Idle | Does::Runs => 0,
+            Does::WaitsForScope => 1,
+            Does::WaitsForOther => 2,
+            Does::WaitsForTask(holder) => 3 + holder,
+        }
+    }
+
+    fn decode(number: usize, is_active: bool) -> Does {
+        match number {
+            _ if !is_active => Does::Idle,
+            0 => Does::Runs,
+            1 => Does::WaitsForScope,
+            2 => Does::WaitsForOther,
+            number => Does::WaitsForTask(number - 3),
+        }
+    }
+}
+
+impl<S: Scheduler> Shared<S> {
+    /// Implements [`Pool::state`](crate::Pool::state).
+    pub(super) fn state(&self) -> PoolState {
+        PoolState {
+            id: self.id,
+            workers: self.started().iter().map(worker_state).collect(),
+            waiting: self.inbox.len(),
+            regular: self.workers,
+            spares: self.spares,
+            lacks_workers: S::HANDS_OFF && self.spares > 0 && self.sleep.lacks_workers(),
+        }
+    }
+}
+
+fn worker_state<S: Scheduler>(worker: &Remote<S>) -> WorkerState {
+    let stack = worker.tasks.stack();
+    // The two may belong to different moments.
+    let tasks = stack
+        .position(stack.top())
+        .saturating_sub(stack.position(stack.bottom()));
+    let (activity, since) = worker.timer.current();
+    let is_running = matches!(
+        activity,
+        Activity::Application | Activity::ApplicationInJoin
+    );
+    let does = Does::decode(worker.waits_for(), worker.is_active());
+    let trace = worker.timer.trace();
+    WorkerState {
+        // A worker that waits may run something meanwhile.
+        does: match does {
+            Does::Idle => Does::Idle,
+            _ if since.is_some() && is_running => Does::Runs,
+            does => does,
+        },
+        since,
+        tasks: if worker.is_active() { tasks } else { 0 },
+        processor_time: trace
+            .and_then(|trace| trace.processor_time())
+            .map(|time| Duration::from_nanos(time.ran)),
+        span: trace.and_then(|trace| innermost(&trace.events(|_| 0).0)),
+    }
+}
+
+/// Returns the newest span that has not ended.
+fn innermost(events: &[purloin_trace::Event]) -> Option<&'static str> {
+    let mut open = Vec::new();
+    for event in events {
+        match event.what {
+            What::SpanBegin(name) => open.push(name),
+            What::SpanEnd => _ = open.pop(),
+            _ => (),
+        }
+    }
+    open.pop()
+}
+
+impl PoolState {
+    /// Returns whether anything has begun and not ended, or waits.
+    pub(super) fn is_busy(&self) -> bool {
+        self.waiting > 0 || self.workers.iter().any(|worker| worker.does != Does::Idle)
+    }
+
+    /// Returns the number of workers that do this, and how many tasks that no worker has begun lie on their stacks.
+    fn count(&self, is_one: impl Fn(Does) -> bool) -> usize {
+        self.workers
+            .iter()
+            .filter(|worker| is_one(worker.does))
+            .count()
+    }
+
+    /// Returns a sentence on why nothing goes on, if nothing does.
+    pub(super) fn likely_reason(&self) -> String {
+        let running = self.count(|does| does == Does::Runs);
+        let others = self.count(|does| does == Does::WaitsForOther);
+        let tasks: usize = self.workers.iter().map(|worker| worker.tasks).sum();
+        let not_begun = self.waiting + tasks;
+        let spares = self.workers.len().saturating_sub(self.regular);
+        if running == 0 && others > 0 {
+            let wait = number(others, "worker waits", "workers wait");
+            return format!(
+                "{wait} for another pool or an asynchronous program, which does not answer."
+            );
+        }
+        if running == 0 {
+            let what = match self.count(|does| does != Does::Idle) {
+                0 => "Work waits, and all workers are idle.",
+                _ => "Workers wait for each other's tasks, and none of them runs one.",
+            };
+            return format!("{what} This is a fault of purloin: please report it, with this text.");
+        }
+        let wait = number(running, "worker waits in a task", "workers wait in tasks");
+        let wait =
+            format!("{wait}: in a lock, a channel or the like, which the pool does not see.");
+        let left = number(not_begun, "task or call has", "tasks or calls have");
+        match (not_begun, self.lacks_workers || self.spares == 0) {
+            (0, _) => format!(
+                "{wait} No work is left that has not begun. So the wait must be ended from outside of the pool, or by one \
+                 of these tasks."
+            ),
+            (_, true) => format!(
+                "{wait} {left} not begun, and {spares} of {} spare workers are used up. If the wait ends only when that \
+                 work has run, give the pool more by Builder::spare_workers.",
+                self.spares
+            ),
+            (_, false) => format!(
+                "{wait} {left} not begun. If the wait ends only when that work has run, put the wait into \
+                 purloin::blocking: another worker then runs the work."
+            ),
+        }
+    }
+}
+
+/// Returns a number with a noun that agrees with it.
+fn number(number: usize, one: &str, several: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { several })
+}
+
+impl Display for PoolState {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let PoolState { id, waiting, .. } = self;
+        let started = self.workers.len().saturating_sub(self.regular);
+        writeln!(
+            f,
+            "pool {id}: {}, {started} of {} spare workers started, {} not begun",
+            number(self.regular, "worker", "workers"),
+            self.spares,
+            number(*waiting, "call or job has", "calls or jobs have"),
+        )?;
+        for (index, worker) in self.workers.iter().enumerate() {
+            if index >= self.regular && worker.does == Does::Idle {
+                continue;
+            }
+            let name = if index < self.regular {
+                "worker"
+            } else {
+                "spare worker"
+            };
+            write!(f, "  {name} {index} ")?;
+            match worker.does {
+                Does::Idle => write!(f, "is idle")?,
+                Does::Runs => write!(f, "runs a task")?,
+                Does::WaitsForTask(holder) => {
+                    write!(f, "waits for a task that worker {holder} runs")?
+                }
+                Does::WaitsForScope => write!(f, "waits for the tasks of a finish")?,
+                Does::WaitsForOther => {
+                    write!(f, "waits for another pool or an asynchronous program")?
+                }
+            }
+            if let Some(since) = worker.since {
+                write!(f, " (for {since:.1?})")?;
+            }
+            if let Some(span) = worker.span {
+                write!(f, " in the span \"{span}\"")?;
+            }
+            if worker.tasks > 0 {
+                let tasks = number(worker.tasks, "of its tasks has", "of its tasks have");
+                write!(f, "; {tasks} not begun")?;
+            }
+            writeln!(f)?;
+        }
+        Ok(())
+    }
+}
