@@ -197,7 +197,9 @@ fn write_pool(
 fn write_spans(json: &mut Json, timeline: &Timeline, shortest: u64, names: &mut Names) {
     let is_kept = |span: &&Span| span.end - span.begin >= shortest;
     json.member("spans").array(|json| {
-        for span in timeline.spans.iter().filter(is_kept) {
+        let mut spans: Vec<_> = timeline.spans.iter().filter(is_kept).collect();
+        spans.sort_by_key(|span| (span.begin, span.depth));
+        for span in spans {
             json.time(span.begin);
             json.time(span.end - span.begin);
             json.plain(span.depth);
