@@ -8,6 +8,7 @@
 
 use std::io::{Result, Write};
 
+use crate::baseline::{self, Baseline};
 use crate::json::Json;
 use crate::timeline::{StealKind, Timeline};
 use crate::{Overview, PoolTrace, Trace, Track, Verdict, Waker};
@@ -29,6 +30,11 @@ impl Trace {
             json.member("machine").string(&self.machine);
             json.member("date").string(&self.date);
             json.member("verdict").string(&Verdict::of(self).title);
+            if let Some(run) = Baseline::of(self) {
+                json.member(baseline::WORKERS).plain(run.workers);
+                json.member(baseline::DURATION).plain(run.duration);
+                json.member(baseline::BUSY).plain(run.busy);
+            }
             json.member("shareHeld").number(self.share_held());
             json.member("eventsLost").plain(self.lost());
             json.member("poolsDropped").plain(self.dropped_pools);

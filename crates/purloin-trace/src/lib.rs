@@ -10,6 +10,7 @@
 //!
 //! [`Display`](std::fmt::Display) prints the verdict and a table.
 
+mod baseline;
 mod chrome;
 mod event;
 mod json;
@@ -19,6 +20,7 @@ mod table;
 mod timeline;
 mod verdict;
 
+pub use baseline::Baseline;
 pub use event::{Activity, Event, What};
 pub use overview::{Overview, Parallelism, StealSizes, WakeUp, Waker};
 pub use timeline::{Interval, Span, State, Steal, StealKind, Timeline, Wake};
@@ -43,6 +45,8 @@ pub struct Trace {
     pub pools: Vec<PoolTrace>,
     /// Number of pools that have ended and of which nothing is kept, because many have ended since.
     pub dropped_pools: usize,
+    /// Another run of the program, to compare with.
+    pub baseline: Option<Baseline>,
     /// Threads outside of all pools that have recorded anything.
     pub threads: Vec<Track>,
 }

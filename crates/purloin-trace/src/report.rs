@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::io::{Result, Write};
 
 use crate::event::{FORCED, PUBLICATIONS};
-use crate::json::Json;
+use crate::json::{Json, with_unit};
 use crate::overview::{Overview, Parallelism, StealSizes, Waker};
 use crate::timeline::{Interval, Span, State, Timeline};
-use crate::{Activity, PoolTrace, Trace, Verdict, What};
+use crate::{Activity, Baseline, PoolTrace, Trace, Verdict, What};
 
 /// Maximum number of intervals, of steals and of spans in a page, over all workers of a pool. With more, the page would
 /// be larger than 5 MB.
@@ -69,12 +69,25 @@ fn data(trace: &Trace) -> String {
     let mut names = Names::default();
     let mut json = Json::new();
     json.object(|json| {
+        let mut notes = vec![
+            "Joins, spawns and loops that no thief has touched are not recorded, because recording would cost more than \
+             they do. So a trace does not count tasks."
+                .to_string(),
+        ];
         json.member("version").plain(1);
         json.member("program").string(&trace.program);
         json.member("command").string(&trace.command);
         json.member("date").string(&trace.date);
         json.member("machine").string(&trace.machine);
         json.member("duration").time(trace.end);
+        if let (Some(other), Some(run)) = (trace.baseline, Baseline::of(trace)) {
+            let speedup = other.duration as f64 / run.duration.max(1) as f64;
+            notes.push(format!(
+                "The run to compare with had {} workers and took {}. This run was {speedup:.2} times as fast.",
+                other.workers,
+                with_unit(other.duration)
+            ));
+        }
         json.member("verdict").object(|json| {
             json.member("title").string(&verdict.title);
             json.member("kind").string(verdict.kind.name());
@@ -85,11 +98,6 @@ fn data(trace: &Trace) -> String {
             json.member("lost").plain(trace.lost());
         });
         json.member("states").array(|json| State::ALL.iter().for_each(|state| json.string(state.name())));
-        let mut notes = vec![
-            "Joins, spawns and loops that no thief has touched are not recorded, because recording would cost more than \
-             they do. So a trace does not count tasks."
-                .to_string(),
-        ];
         if trace.dropped_pools > 0 {
             let dropped = trace.dropped_pools;
             notes.push(format!("{dropped} pools that ended earlier are missing: the trace keeps the newest ones."));
@@ -129,7 +137,7 @@ fn write_pool(
         notes.push(format!(
             "Intervals of pool {} that are shorter than {} are merged with their neighbours.",
             pool.id,
-            crate::json::with_unit(resolution)
+            with_unit(resolution)
         ));
     }
     let spans = count(|timeline| timeline.spans.len());
@@ -144,7 +152,7 @@ fn write_pool(
         notes.push(format!(
             "Of the {spans} spans of pool {}, the page has those that took longer than {}.",
             pool.id,
-            crate::json::with_unit(shortest)
+            with_unit(shortest)
         ));
     }
     json.object(|json| {

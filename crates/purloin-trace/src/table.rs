@@ -39,11 +39,12 @@ fn write_pool(f: &mut Formatter<'_>, pool: &PoolTrace) -> Result {
     let steals = overview.steal_sizes.steals;
     writeln!(
         f,
-        "pool {}: {} workers, {} steals, {}",
+        "pool {}: {} workers, {} steals; they ran the program for {} in all, within {}",
         pool.id,
         pool.workers,
         steals,
-        with_unit(pool.end - pool.begin)
+        with_unit(overview.busy()),
+        with_unit(overview.duration())
     )?;
     let width = pool.tracks.iter().map(|track| track.name.len()).max();
     let width = width.unwrap_or(0).max(6);

@@ -31,6 +31,8 @@ pub enum Kind {
     Oversubscribed,
     /// The tasks waited for locks or for the system.
     Waits,
+    /// The tasks took longer than in the run to compare with, which had fewer workers.
+    SlowerTasks,
     /// The program made many small calls from outside.
     Calls,
     /// No worker ran anything for a part of the time.
@@ -54,6 +56,7 @@ impl Kind {
             Kind::Short => "short",
             Kind::Oversubscribed => "oversubscribed",
             Kind::Waits => "waits",
+            Kind::SlowerTasks => "slower-tasks",
             Kind::Calls => "calls",
             Kind::Outside => "outside",
             Kind::Grain => "grain",
@@ -107,6 +110,7 @@ impl Verdict {
             Case::calls,
             Case::oversubscribed,
             Case::waits,
+            Case::slower_tasks,
             Case::busy,
             Case::outside,
             Case::grain,
@@ -122,6 +126,13 @@ impl Verdict {
             with_unit(pool.duration()),
         ));
         verdict
+    }
+}
+
+fn workers(number: usize) -> String {
+    match number {
+        1 => "one worker".into(),
+        number => format!("{number} workers"),
     }
 }
 
@@ -219,17 +230,48 @@ impl Case<'_> {
         Some(verdict(Kind::Waits, title, vec![]))
     }
 
+    fn slower_tasks(&self) -> Option<Verdict> {
+        let (other, busy) = (self.trace.baseline?, self.pool.busy());
+        let is_more = self.pool.workers > other.workers;
+        let excess = busy.saturating_sub(other.busy);
+        (is_more && excess as f64 > MUCH * busy as f64).then_some(())?;
+        let title = format!(
+            "All tasks together ran {:.1} times as long as with {}. They write to the same cache lines, such as those of an \
+             atomic counter or of a lock, or they share the memory's bandwidth or the allocator. Keep such data for each \
+             worker, and combine them at the end.",
+            busy as f64 / other.busy as f64,
+            workers(other.workers),
+        );
+        let detail = format!(
+            "{} ran the program for {} in all, and {} for {}.",
+            workers(self.pool.workers),
+            with_unit(busy),
+            workers(other.workers),
+            with_unit(other.busy)
+        );
+        Some(verdict(Kind::SlowerTasks, title, vec![detail]))
+    }
+
     fn busy(&self) -> Option<Verdict> {
         let share = self.pool.use_of_workers();
         (share >= BUSY).then_some(())?;
+        let share = percent(share.min(1.0));
+        let Some(other) = self.trace.baseline else {
+            let title = format!(
+                "The workers ran the program for {share} of the time. To see whether the tasks themselves are slower in \
+                 parallel, compare with one worker."
+            );
+            let detail = "To compare, run the program with PURLOIN_WORKERS=1 PURLOIN_TRACE=one.json, and then again with \
+                          PURLOIN_COMPARE=one.json.";
+            return Some(verdict(Kind::Busy, title, vec![detail.into()]));
+        };
         let title = format!(
-            "The workers ran the program for {} of the time. To see whether the tasks themselves are slower in parallel, \
-             compare with a run under PURLOIN_WORKERS=1.",
-            percent(share.min(1.0))
+            "The workers ran the program for {share} of the time, and {:.1} times as fast as {}. Only less work, or more \
+             cores, would make it faster.",
+            other.duration as f64 / self.pool.duration().max(1) as f64,
+            workers(other.workers)
         );
-        let detail = "If all workers together run the program for longer than one worker alone, they write to the same \
-                      cache lines, or share the memory's bandwidth, or the allocator.";
-        Some(verdict(Kind::Busy, title, vec![detail.into()]))
+        Some(verdict(Kind::Busy, title, vec![]))
     }
 
     fn calls(&self) -> Option<Verdict> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use purloin_trace::{Activity, Event, PoolTrace, Trace, Track, Verdict, What};
+use purloin_trace::{Activity, Baseline, Event, Kind, PoolTrace, Trace, Track, Verdict, What};
 use serde_json::Value;
 
 /// A run of two workers: worker 1 is woken, steals a task and runs a span in it; worker 0 waits for it.
@@ -213,4 +213,37 @@ fn a_trace_without_pools_is_a_page_too() {
             .to_string()
             .starts_with(&Verdict::of(&Trace::default()).title)
     );
+}
+
+#[test]
+fn another_run_reads_the_first_line_and_compares() {
+    let mut text = Vec::new();
+    trace().write_events(&mut text).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    let line = text.lines().next().unwrap();
+    let written = Baseline::of(&trace()).unwrap();
+    assert_eq!(Baseline::read(line), Some(written));
+    assert_eq!(Baseline::read("{\"traceEvents\":[]}"), None);
+
+    let with = |busy| {
+        let baseline = Some(Baseline {
+            workers: 1,
+            busy,
+            duration: busy,
+        });
+        Verdict::of(&Trace {
+            baseline,
+            ..trace()
+        })
+    };
+    let slower = with(written.busy / 3);
+    assert_eq!(slower.kind, Kind::SlowerTasks);
+    assert!(
+        slower
+            .title
+            .contains("ran 3.0 times as long as with one worker"),
+        "{}",
+        slower.title
+    );
+    assert_ne!(with(written.busy).kind, Kind::SlowerTasks);
 }

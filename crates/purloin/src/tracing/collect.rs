@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use purloin_trace::{PoolTrace, Trace, Track};
+use purloin_trace::{Baseline, PoolTrace, Trace, Track};
 
 use super::buffer::Buffer;
 use super::state;
@@ -177,12 +177,13 @@ fn own_name() -> Option<String> {
 }
 
 /// Returns a trace of all pools whose records are kept.
-pub(super) fn collect_all() -> Trace {
+pub(super) fn collect_all(baseline: Option<Baseline>) -> Trace {
     let kept = lock(&KEPT);
     let (pools, dropped) = (kept.pools.clone(), kept.dropped);
     drop(kept);
     Trace {
         dropped_pools: dropped,
+        baseline,
         ..collect(pools.iter().map(|pool| &**pool))
     }
 }
@@ -218,6 +219,7 @@ fn collect<'p>(pools: impl Iterator<Item = &'p PoolRecord>) -> Trace {
         pools,
         threads: threads.collect(),
         dropped_pools: 0,
+        baseline: None,
     }
 }
 

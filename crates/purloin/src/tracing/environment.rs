@@ -1,13 +1,16 @@
 //! What the environment asks for.
 
 use std::fs::File;
-use std::io::{Write, stderr};
+use std::io::{BufRead, BufReader, Write, stderr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use purloin_trace::Baseline;
 
 use crate::sync::plain::OnceLock;
 
 const WATCHDOG_VARIABLE: &str = "PURLOIN_WATCHDOG";
+const COMPARE_VARIABLE: &str = "PURLOIN_COMPARE";
 const EVENTS_VARIABLE: &str = "PURLOIN_TRACE_EVENTS";
 
 /// What a file holds.
@@ -36,6 +39,8 @@ pub(super) struct Settings {
     pub(super) files: Vec<(PathBuf, Content)>,
     /// Number of events for each thread.
     pub(super) events: usize,
+    /// What the run to compare with took.
+    pub(super) baseline: Option<Baseline>,
 }
 
 /// Reads the environment. A mistake is one line on standard error, and the program runs without the trace.
@@ -77,6 +82,7 @@ pub(super) fn read() -> Option<Settings> {
         process: std::process::id(),
         files,
         events,
+        baseline: read_baseline(),
     })
 }
 
@@ -110,6 +116,28 @@ fn duration(text: &str) -> Option<Duration> {
     (0.1..=3600.0)
         .contains(&seconds)
         .then(|| Duration::from_secs_f64(seconds))
+}
+
+/// Reads the file of the run to compare with.
+fn read_baseline() -> Option<Baseline> {
+    let name = std::env::var_os(COMPARE_VARIABLE).filter(|name| !name.is_empty())?;
+    let mut line = String::new();
+    let read = File::open(&name).and_then(|file| BufReader::new(file).read_line(&mut line));
+    if let Err(error) = read {
+        complain(&format!(
+            "{COMPARE_VARIABLE}: cannot read {}: {error}",
+            name.display()
+        ));
+        return None;
+    }
+    let baseline = Baseline::read(&line);
+    if baseline.is_none() {
+        complain(&format!(
+            "{COMPARE_VARIABLE}: {} is no trace of a run; write one with PURLOIN_TRACE",
+            name.display()
+        ));
+    }
+    baseline
 }
 
 pub(crate) fn complain(message: &str) {

@@ -1,7 +1,7 @@
 //! The files that the environment asks for, and when they are written.
 //!
 //! `PURLOIN_TRACE=FILE` asks for the events, `PURLOIN_REPORT=FILE` for the report. `%p` in a name stands for the number of the
-//! process. A file is written when the process ends by returning from `main` or by
+//! process. `PURLOIN_COMPARE=FILE` names a file of events of another run, with which the verdict compares this one. A file is written when the process ends by returning from `main` or by
 //! [`std::process::exit`]. A process may also be killed, so a thread writes the files now and then. Each time takes at
 //! most a hundredth of the time since the last one. A file is written beside its place, and then renamed, so it is whole
 //! whenever it is read.
@@ -90,7 +90,7 @@ fn write_files(is_last: bool) -> bool {
     if *is_over {
         return false;
     }
-    let trace = collect_all();
+    let trace = collect_all(settings.baseline);
     for (path, content) in &settings.files {
         if let Err(error) = write_file(path, *content, &trace) {
             complain(&format!("cannot write {}: {error}", path.display()));
