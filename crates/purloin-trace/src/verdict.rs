@@ -116,8 +116,15 @@ impl Verdict {
             Case::grain,
             Case::alone,
         ];
-        let verdict = rules.iter().find_map(|rule| rule(&case));
-        let mut verdict = verdict.unwrap_or_else(|| case.few_tasks());
+        let mut verdicts = rules.iter().filter_map(|rule| rule(&case)).fuse();
+        let mut verdict = verdicts.next().unwrap_or_else(|| case.few_tasks());
+        // Other threads may be there by chance, so the next reason counts, too.
+        if verdict.kind == Kind::Oversubscribed
+            && let Some(next) = verdicts.next()
+        {
+            verdict.details.push(next.title);
+            verdict.details.extend(next.details);
+        }
         let pool = &case.pool;
         verdict.details.push(format!(
             "On average, {:.1} of {} workers ran the program, for {}.",
