@@ -59,17 +59,19 @@ fn index<'t>(lines: &'t [String], is_parallel: bool) -> Index<'t> {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let is_parallel = std::env::args()
-        .nth(1)
-        .is_some_and(|argument| argument == "parallel");
+    let mut args = std::env::args().skip(1);
+    let is_parallel = match args.next().as_deref() {
+        None | Some("serial") => false,
+        Some("parallel") => true,
+        Some(other) => return Err(format!("{other}: use serial or parallel").into()),
+    };
+    let lines = args.next().map_or(Ok(200_000), |n| n.parse())?;
     let pool = Pool::new()?;
     let (words, longest) = pool.run(|_| {
-        let lines = span("make the text", || text(200_000));
+        let lines = span("make the text", || text(lines));
         let index = index(&lines, is_parallel);
-        let longest = span("find the longest", || {
-            index.par().map(|(_, lines)| lines.len()).max()
-        });
-        (index.len(), longest)
+        let lengths = index.par().map(|(_, lines)| lines.len());
+        (index.len(), span("find the longest", || lengths.max()))
     });
     let longest = longest.unwrap_or(0);
     println!("{words} words; the longest list has {longest} lines");

@@ -1,4 +1,4 @@
-//! The most valuable knapsack, by branch and bound. Every task writes to one bound, so a second worker makes the
+//! The fullest knapsack, by branch and bound. Every task writes to one bound, so a second worker makes the
 //! program slower. Trace it:
 //!
 //! ```console
@@ -14,64 +14,53 @@ use std::time::Instant;
 
 use purloin::{Pool, join};
 
-struct Item {
-    value: u64,
-    weight: u64,
-}
-
 struct Problem {
-    items: Vec<Item>,
+    weights: Vec<u64>,
+    /// The largest weight so far that fits.
     best: AtomicU64,
     /// Whether a task writes the bound only if it has a better one.
     reads_first: bool,
 }
 
 impl Problem {
-    /// Chooses among the items from `next` on, with this room left and this value so far.
-    fn choose(&self, next: usize, room: u64, value: u64) {
-        if !self.reads_first || value > self.best.load(Relaxed) {
-            self.best.fetch_max(value, Relaxed);
+    /// Chooses among the items from `next` on, with this room left and this weight so far.
+    fn choose(&self, next: usize, room: u64, weight: u64) {
+        if !self.reads_first || weight > self.best.load(Relaxed) {
+            self.best.fetch_max(weight, Relaxed);
         }
-        let Some(item) = self.items.get(next) else {
+        let Some(&item) = self.weights.get(next) else {
             return;
         };
-        // The rest of the room cannot hold more than the best of the items that are left.
-        if value + room * item.value / item.weight <= self.best.load(Relaxed) {
+        // What is left cannot weigh more than there is room.
+        if weight + room <= self.best.load(Relaxed) {
             return;
         }
         let with = || {
-            if let Some(room) = room.checked_sub(item.weight) {
-                self.choose(next + 1, room, value + item.value);
+            if let Some(room) = room.checked_sub(item) {
+                self.choose(next + 1, room, weight + item);
             }
         };
-        join(with, || self.choose(next + 1, room, value));
+        join(with, || self.choose(next + 1, room, weight));
     }
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let reads_first = std::env::args()
-        .nth(1)
-        .is_some_and(|argument| argument == "read-first");
-    // Even weights, and an odd room that nothing fills: such a problem is hard, because the bound never ends the search.
-    let item = |n: u64| {
-        let weight = 2 * (50 + n * n * 7919 % 101);
-        Item {
-            value: weight,
-            weight,
-        }
+    let mut args = std::env::args().skip(1);
+    let reads_first = match args.next().as_deref() {
+        None | Some("write") => false,
+        Some("read-first") => true,
+        Some(other) => return Err(format!("{other}: use write or read-first").into()),
     };
-    let items = (0..25).map(item).collect();
+    let items = args.next().map_or(Ok(25), |n| n.parse())?;
     let problem = Problem {
-        items,
+        // Even weights, and an odd room that nothing fills: such a problem is hard, because the bound never ends the search.
+        weights: (0..items).map(|n| 2 * (50 + n * n * 7919 % 101)).collect(),
         best: AtomicU64::new(0),
         reads_first,
     };
     let (pool, start) = (Pool::new()?, Instant::now());
-    pool.run(|_| problem.choose(0, 2501, 0));
-    println!(
-        "value {} after {:.1?}",
-        problem.best.load(Relaxed),
-        start.elapsed()
-    );
+    pool.run(|_| problem.choose(0, 100 * items + 1, 0));
+    let (best, time) = (problem.best.load(Relaxed), start.elapsed());
+    println!("{best} of {} after {time:.1?}", 100 * items + 1);
     Ok(())
 }

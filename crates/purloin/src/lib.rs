@@ -57,6 +57,7 @@
 //! | run a loop over an iterator of unknown length | [`Worker::par`] with [`bridge`] | [`par_bridge`](prelude::ParBridge::par_bridge) |
 //! | sort a slice | [`Worker::sort`], [`Worker::sort_unstable`] | [`par_sort`](prelude::ParallelSort::par_sort), [`par_sort_unstable`](prelude::ParallelSort::par_sort_unstable) |
 //! | give each worker a buffer or an accumulator | [`PerWorker`] | [`PerWorker`] |
+//! | see why a program is not faster, or what it waits for | [`span`], [`Pool::trace`], [`Pool::state`] | [`span`] |
 //! | see how far a loop is | [`Progress`] | [`Progress`] |
 //! | hand a task to a pool without waiting for it | | [`Pool::spawn`], [`Pool::spawn_background`] |
 //! | do parallel work in an asynchronous program | | [`Pool::run_async`] |
@@ -240,4 +241,6 @@ mod pages {
     struct Measuring;
     #[doc = include_str!("../../../docs/simulating.md")]
     struct Simulating;
+    #[doc = include_str!("../../../docs/tracing.md")]
+    struct Tracing;
 }

@@ -113,7 +113,7 @@ fn every_example_has_fewer_than_80_lines_and_says_how_to_run_it() {
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .collect();
-    assert_eq!(examples.len(), 10);
+    assert_eq!(examples.len(), 12);
     for example in examples {
         let text = fs::read_to_string(&example).unwrap();
         let name = example.file_stem().unwrap().to_str().unwrap();
@@ -133,6 +133,24 @@ fn async_server_answers_pings_while_it_counts() {
     );
     assert!(printed.contains("the longest ping took"), "{printed}");
     error("async_server", &["nowhere"]);
+}
+
+#[test]
+fn index_finds_the_same_words_in_both_forms() {
+    let expected = "5000 words; the longest list has ";
+    let printed = output("index", &["serial", "30000"]);
+    assert!(printed.starts_with(expected), "{printed}");
+    assert_eq!(output("index", &["parallel", "30000"]), printed);
+    assert!(error("index", &["fast"]).contains("use serial or parallel"));
+}
+
+#[test]
+fn knapsack_finds_the_same_weight_in_both_forms() {
+    for form in ["write", "read-first"] {
+        let printed = output("knapsack", &[form, "12"]);
+        assert!(printed.starts_with("1200 of 1201"), "{printed}");
+    }
+    assert!(error("knapsack", &["fast"]).contains("use write or read-first"));
 }
 
 #[test]
