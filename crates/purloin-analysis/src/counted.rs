@@ -1,14 +1,19 @@
 //! Counting the tasks of a program.
 
 use std::marker::PhantomData;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use purloin::implement::{self, CancelState};
-use purloin::{Handle, Scope, Spawner, Worker};
+use purloin::{Handle, IntoIterations, Scope, Spawner, Worker};
 
 use crate::finish::{Wrapped, finish};
+use crate::sorts::sorts_of;
 
 /// A [`Worker`] that counts the tasks of a program: one for each join, spawn and future.
+///
+/// A loop or a sort counts as no task, because it splits only on demand. [`profile()`](crate::profile()) and
+/// [`record()`](crate::record()) count in the same way.
 ///
 /// Apart from counting, it behaves like the worker that it wraps, with one exception: it runs a
 /// future of [`Worker::future`] at once, because the task could outlive the counter. Futures of a
@@ -89,13 +94,24 @@ impl<'c, W: Worker> Worker for Counted<'c, W> {
         implement::ready(|| self.lend(f))
     }
 
+    fn run_loop<I, A, N, F, C>(&mut self, iterations: I, init: N, step: F, combine: C) -> A
+    where
+        I: IntoIterations,
+        N: Fn() -> A + Sync,
+        F: for<'t> Fn(Self::Token<'t>, A, I::Item) -> ControlFlow<A, A> + Sync,
+        C: Fn(A, A) -> A + Sync,
+        A: Send,
+    {
+        let tasks = self.tasks;
+        let step = |worker: W::Token<'_>, sum, item| step(Counted { worker, tasks }, sum, item);
+        self.worker.run_loop(iterations, init, step, combine)
+    }
+
     fn split_hint(&mut self, rest: usize) -> usize {
         self.worker.split_hint(rest)
     }
 
-    fn sort_pieces(&self) -> usize {
-        self.worker.sort_pieces()
-    }
+    sorts_of!(self, self.worker);
 }
 
 /// The [`Spawner`] of [`Counted`].

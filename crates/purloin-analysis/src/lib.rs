@@ -93,6 +93,8 @@ mod counted;
 mod finish;
 mod profile;
 mod record;
+mod seen;
+mod sorts;
 mod strands;
 
 pub use counted::Counted;

@@ -3,6 +3,7 @@
 use std::iter::repeat;
 use std::time::{Duration, Instant};
 
+use crate::seen::warning;
 use crate::strands::{Evaluator, Program, Receiver, SerialRuns, is_enough, median, run_strands};
 use purloin::implement::clock::nanoseconds_per_tick;
 use purloin::{BuildError, Builder, Pool, ReturnBarrier, Scheduler, Stats, Times};
@@ -95,6 +96,7 @@ impl<S: Scheduler> Profiler<S> {
             unreachable!("`run_strands` returns the receiver that it was given");
         };
         let (size, tasks) = evaluator.result();
+        let splits = evaluator.splits();
         let parallel = ParallelRuns::run(&pool, program);
         let tick = nanoseconds_per_tick() * 1e-9;
         let span = |index: usize, cost| {
@@ -112,6 +114,7 @@ impl<S: Scheduler> Profiler<S> {
         Ok(Profile {
             workers: pool.workers(),
             tasks,
+            splits,
             work: size.work * tick,
             ideal: span(0, Duration::ZERO),
             burdened: span(1, cost),
@@ -133,8 +136,11 @@ impl<S: Scheduler> Profiler<S> {
 pub struct Profile {
     /// The number of workers.
     pub workers: usize,
-    /// The number of the program's tasks: joins, spawns and futures.
+    /// The number of the program's tasks: joins, spawns and futures. A loop or a sort counts as none.
     pub tasks: u64,
+    /// How often the profile divides loops and sorts to find their span. A pool divides them only on demand. The profile
+    /// divides each of them into at most about 1,024 pieces.
+    pub splits: u64,
     /// The work, in seconds: the time that all strands take together, which is the shortest time
     /// of the serial elision.
     pub work: f64,
@@ -176,8 +182,14 @@ pub struct Span {
 }
 
 impl Profile {
-    /// Returns the serial time divided by the number of tasks, in seconds. The paper calls it
-    /// *S_T*.
+    /// Returns a warning if the profile has seen neither a task nor a loop: a program that makes its tasks in another way than
+    /// through its token seems to be serial.
+    pub fn warning(&self) -> Option<&'static str> {
+        warning(self.tasks, self.splits)
+    }
+
+    /// Returns the serial time divided by the number of tasks, in seconds, or the serial time if there are no tasks. The
+    /// paper calls it *S_T*.
     pub fn task_size(&self) -> f64 {
         self.serial.as_secs_f64() / self.tasks.max(1) as f64
     }

@@ -4,12 +4,13 @@
 mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use common::{busy, fib};
 use purloin::{Pool, Worker};
-use purloin_analysis::{Profile, Profiler, Program};
+use purloin_analysis::{Counted, Profile, Profiler, Program};
 
 /// Each test holds this lock while it measures, because other tests would disturb it.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -128,6 +129,7 @@ impl Program for Nothing {
 fn a_program_without_tasks_has_no_parallelism() {
     let profile = profile(2, &mut Nothing);
     assert_eq!(profile.tasks, 0);
+    assert!(profile.warning().unwrap().contains("w.join"));
     assert_eq!(profile.ideal.parallelism, 1.0);
     assert_eq!(profile.burdened.parallelism, 1.0);
     let (low, high) = profile.expected_speed_up(2);
@@ -239,6 +241,66 @@ fn tasks_that_get_one_result_wait_for_it_side_by_side() {
         shared.get();
         units(1);
     });
+}
+
+#[test]
+fn a_task_of_a_scope_further_out_delays_only_that_scope() {
+    assert_graph!(work 4, span 2, 2 tasks, |scope| {
+        scope.join(|_| scope.spawn(|_| units(2)), |_| ());
+        units(2);
+    });
+    assert_graph!(work 4, span 2, 2 tasks, |scope| {
+        let (shared, ()) = scope.join(|_| scope.shared_future(|_| units(2)), |_| ());
+        units(2);
+        shared.get();
+    });
+    assert_graph!(work 4, span 2, 2 tasks, |scope| {
+        scope.spawn(|mut w| {
+            w.finish(|_| scope.spawn(|_| units(2)));
+            units(2);
+        });
+    });
+    // The task after another one does not wait for what that one has spawned.
+    assert_graph!(work 5, span 3, 3 tasks, |scope| {
+        let first = scope.shared_future(|_| {
+            scope.spawn(|_| units(3));
+        });
+        scope.after([&first]).spawn(|_| units(2));
+    });
+}
+
+/// Work in a loop, in a sort, and in one join of the loop's body.
+struct Loops;
+
+impl Program for Loops {
+    fn run<W: Worker>(&mut self, mut w: W) {
+        let in_body = |mut w: W::Token<'_>, n: u32| match n {
+            7 => w.join(|_| n, |_| n).0,
+            n => std::hint::black_box(n),
+        };
+        let sum: u32 = w.par(0..5000_u32).map_with_token(in_body).sum();
+        let mut numbers: Vec<u32> = (0..50_000_u32)
+            .map(|n| n.wrapping_mul(sum) % 65_537)
+            .collect();
+        w.sort_unstable(&mut numbers);
+        w.sort_by_key(&mut numbers, |n| !n);
+        assert!(numbers.is_sorted_by(|a, b| a >= b));
+    }
+}
+
+#[test]
+fn loops_and_sorts_count_as_no_tasks() {
+    let profile = profile(1, &mut Loops);
+    assert_eq!(profile.tasks, 1);
+    assert_eq!(profile.warning(), None);
+    assert!(profile.splits > 1023, "{}", profile.splits);
+    assert!(profile.ideal.parallelism > 4.0, "{:?}", profile.ideal);
+    for workers in [1, 2] {
+        let tasks = AtomicU64::new(0);
+        let pool = Pool::builder().workers(workers).build().unwrap();
+        pool.run(|w| Loops.run(Counted::new(w, &tasks)));
+        assert_eq!(tasks.into_inner(), 1);
+    }
 }
 
 /// A program that ignores its token.

@@ -152,7 +152,7 @@ fn truncated_and_damaged_recordings_are_refused() {
         Err(RecordingError::Damaged)
     ));
     let mut newer = bytes;
-    newer[8] = 3;
+    newer[8] = 4;
     let error = Recording::from_bytes(&newer).unwrap_err();
-    assert!(error.to_string().contains("version 3"), "{error}");
+    assert!(error.to_string().contains("version 4"), "{error}");
 }

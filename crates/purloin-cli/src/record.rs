@@ -60,7 +60,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     print(&format!(
         "{job}: {}, work {}, span {}; {} bytes; clock readings made it take {:.2} times as long\n\
          {warning}",
-        describe_tasks(recording.tasks(), recording.task_nanoseconds() * 1e-9),
+        describe_tasks(
+            recording.tasks(),
+            recording.splits(),
+            recording.task_nanoseconds() * 1e-9
+        ),
         time(recording.work().as_secs_f64()),
         time(recording.span().as_secs_f64()),
         grouped(bytes.len() as u64),

@@ -89,7 +89,7 @@ impl Simulated {
             all_steals: outcomes.iter().map(|run| run.stolen as f64).collect(),
             work: mean(|run| run.work.seconds()),
             span: recording.span().as_secs_f64(),
-            tasks: recording.tasks(),
+            tasks: recording.tasks() + recording.splits(),
             steals: mean(|run| run.stolen as f64),
             samples: mean(|run| run.samples as f64),
         }

@@ -9,7 +9,7 @@ use super::Recording;
 use crate::strands::{EncodedStrands, Mark};
 
 const MAGIC: &[u8; 8] = b"PURLOIN\0";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// The error of a recording that cannot be read.
 #[non_exhaustive]
@@ -81,6 +81,7 @@ impl Recording {
         head.extend(self.task_nanoseconds.to_le_bytes());
         for number in [
             self.strands.tasks,
+            self.strands.splits,
             self.strands.strands,
             self.strands.bytes.len() as u64,
         ] {
@@ -123,7 +124,8 @@ impl Recording {
         let tick = f64::from_le_bytes(reader.array()?);
         let slowdown = f64::from_le_bytes(reader.array()?);
         let task_nanoseconds = f64::from_le_bytes(reader.array()?);
-        let [tasks, strands, len] = [reader.number()?, reader.number()?, reader.number()?];
+        let [tasks, splits] = [reader.number()?, reader.number()?];
+        let [strands, len] = [reader.number()?, reader.number()?];
         let len = usize::try_from(len).map_err(|_| RecordingError::Truncated)?;
         let encoded = reader.bytes(len)?;
         let end = bytes.len() - reader.0.len();
@@ -139,6 +141,7 @@ impl Recording {
             strands: EncodedStrands {
                 bytes: encoded.to_vec(),
                 tasks,
+                splits,
                 strands,
                 tick,
                 ..EncodedStrands::default()
@@ -151,7 +154,7 @@ impl Recording {
     /// Returns the ticks of all strands, or `None` if the strands are not a whole program from
     /// beginning to end.
     fn check(&self) -> Option<u64> {
-        let (mut strands, mut tasks, mut nanoseconds) = (0, 0, 0.0);
+        let (mut strands, mut tasks, mut splits, mut nanoseconds) = (0, 0, 0, 0.0);
         let mut open = Vec::new();
         let mut futures = Futures::default();
         let mut is_over = false;
@@ -166,11 +169,13 @@ impl Recording {
             };
             let is_right = match strand.mark {
                 _ if is_over => false,
-                Mark::Second => begun == Some(Mark::Join),
+                Mark::Second => matches!(begun, Some(Mark::Join | Mark::Split)),
                 Mark::Joined => begun == Some(Mark::Second),
                 Mark::Finished => begun == Some(Mark::Finish),
-                Mark::Spawned => begun == Some(Mark::Spawn),
-                Mark::FutureDone => begun == Some(Mark::Future) && futures.end(),
+                Mark::Spawned => begun.is_some_and(Mark::is_spawn),
+                Mark::FutureDone => begun.is_some_and(Mark::is_future) && futures.end(),
+                Mark::OuterSpawn(skipped) => has_scope(&open, skipped),
+                Mark::OuterFuture(skipped) => has_scope(&open, skipped) && futures.make(),
                 Mark::Future => futures.make(),
                 Mark::Got(number) => futures.get(number),
                 Mark::End => open.is_empty(),
@@ -180,10 +185,10 @@ impl Recording {
                 return None;
             }
             tasks += u64::from(strand.mark.is_task());
+            splits += u64::from(strand.mark == Mark::Split);
             match strand.mark {
-                Mark::Join | Mark::Second | Mark::Finish | Mark::Spawn | Mark::Future => {
-                    open.push(strand.mark);
-                }
+                Mark::Second | Mark::Split | Mark::Finish => open.push(strand.mark),
+                mark if mark.is_task() => open.push(mark),
                 Mark::End => is_over = true,
                 _ => {}
             }
@@ -191,11 +196,20 @@ impl Recording {
         let is_slowdown = self.slowdown >= 0.0 && self.slowdown.is_finite();
         let is_time = self.strands.tick > 0.0 && nanoseconds < MAX_WORK;
         let is_cost = (0.0..=MAX_WORK).contains(&self.task_nanoseconds);
-        let is_counted = (tasks, strands) == (self.strands.tasks, self.strands.strands);
+        let counted = &self.strands;
+        let is_counted =
+            (tasks, splits, strands) == (counted.tasks, counted.splits, counted.strands);
         let is_whole = is_over && all.is_at_end() && is_counted;
         (is_whole && is_time && is_slowdown && is_cost)
             .then(|| (nanoseconds / self.strands.tick).round() as u64)
     }
+}
+
+/// Returns whether the frame around this many of the innermost frames is the body of a finish, or a spawned task.
+fn has_scope(open: &[Mark], skipped: u32) -> bool {
+    let place = open.len().checked_sub(1 + skipped as usize);
+    let frame = place.map(|place| open[place]);
+    skipped > 0 && frame.is_some_and(|frame| frame == Mark::Finish || frame.is_spawn())
 }
 
 /// Maximum work of a program, in nanoseconds: a year.
@@ -279,6 +293,38 @@ mod tests {
             (&[Join, Joined, End], false),
             (&[Join, Second, End], false),
             (&[Finish, Spawn, Finished, Spawned, End], false),
+            (&[Split, Second, Joined, End], true),
+            (
+                &[
+                    Finish,
+                    Join,
+                    OuterSpawn(1),
+                    Spawned,
+                    Second,
+                    Joined,
+                    Finished,
+                    End,
+                ],
+                true,
+            ),
+            (&[Finish, OuterSpawn(0), Spawned, Finished, End], false),
+            (&[Finish, OuterSpawn(1), Spawned, Finished, End], false),
+            (
+                &[
+                    Finish,
+                    Join,
+                    Join,
+                    OuterFuture(1),
+                    FutureDone,
+                    Second,
+                    Joined,
+                    Second,
+                    Joined,
+                    Finished,
+                    End,
+                ],
+                false,
+            ),
             (&[Future, FutureDone, Got(0), End], true),
             (&[Future, FutureDone, Got(1), End], false),
             (&[Future, FutureDone, Got(0), Got(0), End], true),

@@ -6,6 +6,7 @@ use std::fmt;
 use std::time::Duration;
 
 pub use self::file::RecordingError;
+use crate::seen::warning;
 use crate::strands::{
     EncodedStrands, Encoder, Evaluator, Program, Receiver, SerialRuns, Strand, run_strands,
 };
@@ -78,7 +79,9 @@ pub fn record(name: &str, program: &mut impl Program) -> Result<Recording, Build
         strands.tick *= serial.median_ticks / strands.ticks as f64;
     }
     let all_tasks_nanoseconds = (ratio - 1.0) * serial.median_ticks * nanoseconds_per_tick();
-    let task_nanoseconds = match all_tasks_nanoseconds / strands.tasks as f64 {
+    // The simulator makes a task of each split, too.
+    let simulated_tasks = strands.tasks + strands.splits;
+    let task_nanoseconds = match all_tasks_nanoseconds / simulated_tasks as f64 {
         cost if cost <= MAX_TASK_NANOSECONDS => cost,
         _ => 0.0,
     };
@@ -103,19 +106,18 @@ const MAX_TASK_NANOSECONDS: f64 = 1000.0;
 /// | field | bytes |
 /// |---|---|
 /// | `PURLOIN` and a zero | 8 |
-/// | version of the format, 2 | 4 |
+/// | version of the format, 3 | 4 |
 /// | length of the program's name in bytes, and the name in UTF-8 | 4, and that length |
 /// | duration of a tick in nanoseconds, as an IEEE 754 number | 8 |
 /// | slowdown of the program by the clock, a factor, as an IEEE 754 number | 8 |
 /// | cost of a task in nanoseconds, as an IEEE 754 number | 8 |
-/// | number of tasks, and number of strands | 8, 8 |
+/// | number of tasks, of splits, and of strands | 8, 8, 8 |
 /// | length of the strands in bytes, and the strands | 8, and that length |
 /// | FNV-1a hash of all bytes before | 8 |
 ///
 /// A strand is a number in LEB128: its duration in ticks times 16, plus the number of its
-/// [`Mark`](crate::Mark). Marks are numbered from 0 in the order of their declaration. After
-/// [`Mark::Got`](crate::Mark::Got) follows the number of the future, in LEB128. A result is not
-/// fetched before its task has ended. A shared result may be fetched several times.
+/// [`Mark`](crate::Mark). Marks are numbered from 0 in the order of their declaration. If a mark has a number, the number
+/// follows, in LEB128. A result is not fetched before its task has ended. A shared result may be fetched several times.
 #[derive(Clone, PartialEq)]
 pub struct Recording {
     name: String,
@@ -130,6 +132,7 @@ impl fmt::Debug for Recording {
         f.debug_struct("Recording")
             .field("name", &self.name)
             .field("tasks", &self.tasks())
+            .field("splits", &self.splits())
             .field("work", &self.work())
             .field("slowdown", &self.slowdown)
             .field("task_nanoseconds", &self.task_nanoseconds)
@@ -160,9 +163,22 @@ impl Recording {
         self.task_nanoseconds
     }
 
-    /// Returns the number of tasks: joins, spawns and futures.
+    /// Returns the number of tasks: joins, spawns and futures. A loop or a sort counts as none, see
+    /// [`splits`](Self::splits).
     pub fn tasks(&self) -> u64 {
         self.strands.tasks
+    }
+
+    /// Returns how often the recording divides loops and sorts. A pool divides them only on demand. The recording divides
+    /// each of them into at most about 1,024 pieces, and simulated cores steal the pieces like tasks.
+    pub fn splits(&self) -> u64 {
+        self.strands.splits
+    }
+
+    /// Returns a warning if the recording has neither a task nor a loop: a program that makes its tasks in another way than
+    /// through its token seems to be serial.
+    pub fn warning(&self) -> Option<&'static str> {
+        warning(self.tasks(), self.splits())
     }
 
     /// Returns the span: the longest chain of strands that must run one after the other.

@@ -8,6 +8,8 @@ pub(crate) struct EncodedStrands {
     pub bytes: Vec<u8>,
     /// Number of tasks.
     pub tasks: u64,
+    /// Number of divisions of loops and sorts.
+    pub splits: u64,
     /// Number of strands.
     pub strands: u64,
     /// The sum of all strands, in ticks.
@@ -48,7 +50,8 @@ impl Encoder {
         encoded.ticks += ticks;
         encoded.tasks += u64::from(mark.is_task());
         encoded.push(ticks * CODES + u64::from(mark.code()));
-        if let Mark::Got(number) = mark {
+        encoded.splits += u64::from(mark == Mark::Split);
+        if let Some(number) = mark.number() {
             encoded.push(number.into());
         }
     }
@@ -97,8 +100,8 @@ impl Iterator for Strands<'_> {
     fn next(&mut self) -> Option<Strand> {
         let mut bytes = self.bytes;
         let number = number(&mut bytes)?;
-        let got = || u32::try_from(self::number(&mut bytes)?).ok();
-        let mark = Mark::from_code((number % CODES) as u8, got)?;
+        let number_of_mark = || u32::try_from(self::number(&mut bytes)?).ok();
+        let mark = Mark::from_code((number % CODES) as u8, number_of_mark)?;
         self.bytes = bytes;
         Some(Strand {
             nanoseconds: (number / CODES) as f64 * self.tick,

@@ -18,7 +18,7 @@
 //! The files, in reading order:
 //!
 //! 1. [`mark`]: strands and marks.
-//! 2. [`recorder`]: the worker that reads the clock.
+//! 2. [`recorder`]: the worker that reads the clock; [`splits`]: how it divides loops and sorts.
 //! 3. [`times`]: the times of a strand in several runs, and their correction.
 //! 4. [`runs`]: how often a program is run, with a clock and without.
 //! 5. [`span`]: work and span from strands.
@@ -31,6 +31,7 @@ mod mark;
 mod recorder;
 mod runs;
 mod span;
+mod splits;
 mod times;
 
 use purloin::Worker;

@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::{self, ThreadId};
 
 use super::mark::Mark;
+use super::splits::{PIECES, Splits};
 use super::times::{Sink, StrandTimes};
 use crate::finish::{Wrapped, finish};
+use crate::sorts::sorts_of;
 use purloin::implement::clock::ordered_ticks;
 use purloin::implement::{self, CancelState, in_pieces};
 use purloin::{Handle, IntoIterations, Scope, Serial, Spawner, Worker};
@@ -20,6 +22,11 @@ pub(super) struct Recorder {
     sink: RefCell<Sink>,
     /// Number of futures made so far.
     futures: Cell<u32>,
+    /// Number of finishes begun so far. Finishes are numbered from 1.
+    finishes: Cell<u32>,
+    /// The open frames, outermost first: for a finish and for a task spawned in it, the number of the finish, and 0 for
+    /// the closure of a join and for the task of a future.
+    frames: RefCell<Vec<u32>>,
     /// A number that no other recorder has.
     run: u64,
 }
@@ -37,6 +44,8 @@ impl Recorder {
             began: Cell::new(ordered_ticks()),
             sink: RefCell::new(sink),
             futures: Cell::new(0),
+            finishes: Cell::new(0),
+            frames: RefCell::new(Vec::new()),
             run: RUNS.fetch_add(1, Relaxed),
         }
     }
@@ -72,7 +81,34 @@ impl Recorder {
 
     /// Ends a strand, and begins the next one.
     fn mark(&self, mark: Mark) {
+        self.mark_in(mark, 0);
+    }
+
+    /// Ends a strand, and begins the next one. If the mark begins a finish, or a task of a finish, `finish` is the number
+    /// of that finish.
+    fn mark_in(&self, mark: Mark, finish: u32) {
         let strand = ordered_ticks().saturating_sub(self.began.get());
+        let mut frames = self.frames.borrow_mut();
+        // The task belongs to the finish, or to a task spawned in it: the finish waits for both, so the difference does not
+        // show. The frames between do not wait for it.
+        let skipped = || frames.iter().rev().position(|&frame| frame == finish);
+        let mark = match mark {
+            Mark::Spawn | Mark::Future if finish > 0 => match (skipped(), mark) {
+                (Some(skipped @ 1..), Mark::Spawn) => Mark::OuterSpawn(skipped as u32),
+                (Some(skipped @ 1..), _) => Mark::OuterFuture(skipped as u32),
+                _ => mark,
+            },
+            _ => mark,
+        };
+        match mark {
+            Mark::Join | Mark::Split | Mark::Future | Mark::OuterFuture(_) => frames.push(0),
+            Mark::Finish | Mark::Spawn | Mark::OuterSpawn(_) => frames.push(finish),
+            Mark::Joined | Mark::Finished | Mark::Spawned | Mark::FutureDone => {
+                frames.pop();
+            }
+            Mark::Second | Mark::Got(_) | Mark::End => {}
+        }
+        drop(frames);
         self.sink.borrow_mut().add(strand as f64, mark);
         // Reads the clock again, so that the work of the sink belongs to no strand.
         self.began.set(ordered_ticks());
@@ -118,7 +154,7 @@ impl<'r> Recorded<'r> {
     }
 
     /// Returns another token of this worker.
-    fn token(&self) -> Self {
+    pub(super) fn token(&self) -> Self {
         Recorded::new(self.recorder)
     }
 
@@ -130,19 +166,43 @@ impl<'r> Recorded<'r> {
 
     /// Makes the mark of a beginning, and returns the later marks that belong to it.
     fn begin(&self, beginning: Mark, rest: &'static [Mark]) -> PendingMarks<'r> {
-        self.mark(beginning);
+        self.begin_in(0, beginning, rest)
+    }
+
+    /// Makes the mark of the beginning of a finish with this number, or of a task in it, and returns the later marks that
+    /// belong to it.
+    fn begin_in(&self, finish: u32, beginning: Mark, rest: &'static [Mark]) -> PendingMarks<'r> {
+        if let Some(recorder) = self.recorder {
+            recorder.mark_in(beginning, finish);
+        }
         PendingMarks {
             worker: self.token(),
             marks: rest,
         }
     }
 
-    /// Runs a future at once, and marks when its result is fetched.
-    fn record_future<T>(&self, f: impl FnOnce(Recorded<'r>) -> T) -> Handle<T> {
+    /// Runs two closures, one after the other, as a join or a division of a loop.
+    pub(super) fn record_join<RA, RB>(
+        &self,
+        beginning: Mark,
+        a: impl FnOnce(Recorded<'r>) -> RA,
+        b: impl FnOnce(Recorded<'r>) -> RB,
+    ) -> (RA, RB) {
+        let mut pending = self.begin(beginning, &[Mark::Second, Mark::Joined]);
+        let ra = a(self.token());
+        pending.next();
+        let rb = b(self.token());
+        pending.next();
+        (ra, rb)
+    }
+
+    /// Runs a future at once, and marks when its result is fetched. `finish` is the number of the finish that the future
+    /// belongs to, or 0.
+    fn record_future<T>(&self, finish: u32, f: impl FnOnce(Recorded<'r>) -> T) -> Handle<T> {
         let Some(recorder) = self.recorder else {
             return implement::ready(|| f(self.token()));
         };
-        let pending = self.begin(Mark::Future, &[Mark::FutureDone]);
+        let pending = self.begin_in(finish, Mark::Future, &[Mark::FutureDone]);
         let number = recorder.futures.get();
         recorder.futures.set(number + 1);
         let run = recorder.run;
@@ -181,9 +241,6 @@ impl Drop for PendingMarks<'_> {
     }
 }
 
-/// Maximum number of pieces into which a loop or a sort is divided, roughly.
-const PIECES: usize = 1024;
-
 impl<'r> Worker for Recorded<'r> {
     type Token<'t> = Recorded<'r>;
     type Spawner = RecordedSpawner;
@@ -195,20 +252,20 @@ impl<'r> Worker for Recorded<'r> {
         RA: Send,
         RB: Send,
     {
-        let mut pending = self.begin(Mark::Join, &[Mark::Second, Mark::Joined]);
-        let ra = a(self.token());
-        pending.next();
-        let rb = b(self.token());
-        pending.next();
-        (ra, rb)
+        self.record_join(Mark::Join, a, b)
     }
 
     fn finish<'env, F, R>(&mut self, body: F) -> R
     where
         F: for<'scope> FnOnce(&'scope Scope<'scope, 'env, RecordedSpawner>) -> R,
     {
-        let _pending = self.begin(Mark::Finish, &[Mark::Finished]);
+        let number = self.recorder.map_or(0, |recorder| {
+            recorder.finishes.set(recorder.finishes.get() + 1);
+            recorder.finishes.get()
+        });
+        let _pending = self.begin_in(number, Mark::Finish, &[Mark::Finished]);
         let context = OfThread {
+            finish: number,
             recorder: self.recorder.map_or(std::ptr::null(), std::ptr::from_ref),
             thread: thread::current().id(),
         };
@@ -229,7 +286,15 @@ impl<'r> Worker for Recorded<'r> {
         C: Fn(A, A) -> A + Sync,
         A: Send,
     {
-        in_pieces(self, iterations, PIECES, init, step, combine)
+        let step = |w: Splits<'r>, sum, item| step(w.0, sum, item);
+        in_pieces(
+            &mut Splits(self.token()),
+            iterations,
+            PIECES,
+            init,
+            step,
+            combine,
+        )
     }
 
     fn future<F, T>(&mut self, f: F) -> Handle<T>
@@ -237,20 +302,20 @@ impl<'r> Worker for Recorded<'r> {
         F: for<'t> FnOnce(Recorded<'r>) -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.record_future(f)
+        self.record_future(0, f)
     }
 
     fn split_hint(&mut self, _: usize) -> usize {
         0
     }
 
-    fn sort_pieces(&self) -> usize {
-        PIECES
-    }
+    sorts_of!(self, Splits(self.token()));
 }
 
-/// A recorder that only its own thread may use.
+/// A recorder that only its own thread may use, and a finish.
 pub(super) struct OfThread {
+    /// The number of the finish.
+    finish: u32,
     recorder: *const Recorder,
     thread: ThreadId,
 }
@@ -287,8 +352,9 @@ impl Spawner for RecordedSpawner {
     where
         F: for<'t> FnOnce(Recorded<'t>) + Send + 'scope,
     {
-        let worker = finish.context().worker();
-        let _pending = worker.begin(Mark::Spawn, &[Mark::Spawned]);
+        let context = finish.context();
+        let worker = context.worker();
+        let _pending = worker.begin_in(context.finish, Mark::Spawn, &[Mark::Spawned]);
         // SAFETY: the caller promises that `'scope` is the scope's own lifetime. The scope lies
         // outside the inner finish, and that waits for the task.
         unsafe { Serial::spawn(finish.inner(), move |_| task(finish.context().worker())) };
@@ -299,7 +365,8 @@ impl Spawner for RecordedSpawner {
         F: for<'t> FnOnce(Recorded<'t>) -> T + Send + 'scope,
         T: Send + 'scope,
     {
-        finish.context().worker().record_future(f)
+        let context = finish.context();
+        context.worker().record_future(context.finish, f)
     }
 
     fn join<A, B, RA, RB>(finish: &Finish, a: A, b: B) -> (RA, RB)

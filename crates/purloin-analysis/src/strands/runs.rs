@@ -194,7 +194,7 @@ pub(crate) fn run_strands<S: Scheduler, P: Program>(
         // One more run, whose strands are passed on without being kept.
         drop(strands);
         let sink = Sink::PassOn {
-            receiver,
+            receiver: Box::new(receiver),
             correction,
             is_first: true,
         };

@@ -1,6 +1,7 @@
 //! Work and span of a program, computed from its strands.
 
 use super::mark::Mark;
+use std::collections::HashMap;
 
 /// Number of costs of a steal that are evaluated side by side.
 pub(crate) const COSTS: usize = 2;
@@ -26,6 +27,9 @@ pub(crate) struct Size {
 /// its beginning and the fetch of its result; if the result is never fetched, with the rest of the
 /// frame.
 ///
+/// A task of a scope further out belongs to a frame there. That frame ends after the task. If the task is the last to end,
+/// and no frame has fetched its result, the frame also pays for a steal.
+///
 /// Source: Wool, section 5.1 (Table 1).
 pub(crate) struct Evaluator {
     costs: Times,
@@ -36,21 +40,38 @@ pub(crate) struct Evaluator {
     enclosing: Vec<Times>,
     /// The spawns and futures so far of each open frame.
     children: Vec<Child>,
-    /// The index in `children` of the first child of each open frame.
-    frames: Vec<usize>,
+    /// The open frames, outermost first.
+    frames: Vec<Frame>,
     /// The futures among `children`: their numbers, in ascending order, and their indices.
     made: Vec<(u32, usize)>,
+    /// The places of the futures that frames further out wait for: the index of the frame, and that in
+    /// [`Frame::left_behind`].
+    left_behind: HashMap<u32, (usize, usize)>,
     /// Number of futures so far. Futures are numbered in the order in which they are made.
     futures: u32,
     /// The numbers of the futures whose tasks have not ended.
     open: Vec<u32>,
+    /// How many frames do not wait for each task of a scope further out that has not ended, and 0 for all other tasks.
+    skipped: Vec<u32>,
     tasks: u64,
+    splits: u64,
+}
+
+/// A closure of a join, the body of a finish, or a task.
+#[derive(Default)]
+struct Frame {
+    /// The index in `children` of its first child.
+    first: usize,
+    /// The tasks that it waits for, and that frames within it have made.
+    left_behind: Vec<Child>,
 }
 
 /// A spawned task, or the task of a future.
 struct Child {
     begun: Times,
     ended: Times,
+    /// The number of the future, if it is one.
+    number: Option<u32>,
     /// Whether a frame has fetched the result, and has paid for the steal.
     is_got: bool,
 }
@@ -64,11 +85,14 @@ impl Evaluator {
             now: [0.0; COSTS],
             enclosing: Vec::new(),
             children: Vec::new(),
-            frames: vec![0],
+            frames: vec![Frame::default()],
             made: Vec::new(),
+            left_behind: HashMap::new(),
             futures: 0,
             open: Vec::new(),
+            skipped: Vec::new(),
             tasks: 0,
+            splits: 0,
         }
     }
 
@@ -79,8 +103,17 @@ impl Evaluator {
             *now += ticks;
         }
         self.tasks += u64::from(mark.is_task());
+        self.splits += u64::from(mark == Mark::Split);
+        if mark.is_spawn() || mark.is_future() {
+            self.skipped.push(match mark {
+                Mark::OuterSpawn(skipped) | Mark::OuterFuture(skipped) => skipped,
+                _ => 0,
+            });
+        }
         match mark {
-            Mark::Join | Mark::Finish | Mark::Spawn => self.begin(),
+            Mark::Join | Mark::Split | Mark::Finish | Mark::Spawn | Mark::OuterSpawn(_) => {
+                self.begin();
+            }
             Mark::Second => {
                 self.end_frame();
                 let begun = *self.enclosing.last().expect("an end has a beginning");
@@ -93,7 +126,7 @@ impl Evaluator {
                 let begun = self.end();
                 self.now = self.both(begun, first);
             }
-            Mark::Future => {
+            Mark::Future | Mark::OuterFuture(_) => {
                 self.open.push(self.futures);
                 self.futures += 1;
                 self.begin();
@@ -108,8 +141,13 @@ impl Evaluator {
                 self.end_frame();
                 self.end();
             }
-            Mark::End => self.join_children(0),
+            Mark::End => self.end_frame(),
         }
+    }
+
+    /// Returns how often loops and sorts are divided.
+    pub(crate) fn splits(&self) -> u64 {
+        self.splits
     }
 
     /// Returns the work and the spans of the program, and its number of tasks.
@@ -124,7 +162,10 @@ impl Evaluator {
     /// Begins a frame inside the current one.
     fn begin(&mut self) {
         self.enclosing.push(self.now);
-        self.frames.push(self.children.len());
+        self.frames.push(Frame {
+            first: self.children.len(),
+            left_behind: Vec::new(),
+        });
     }
 
     /// Returns when the innermost join, finish or task began.
@@ -134,22 +175,50 @@ impl Evaluator {
 
     /// Ends the innermost frame, which waits for its children.
     fn end_frame(&mut self) {
-        let first = self.frames.pop().expect("an end has a beginning");
-        self.join_children(first);
+        let frame = self.frames.pop().expect("an end has a beginning");
+        self.join_children(frame.first);
+        for child in frame.left_behind {
+            if let Some(number) = child.number {
+                self.left_behind.remove(&number);
+            }
+            let cost = |cost: usize| match child.is_got {
+                true => 0.0,
+                false => self.costs[cost],
+            };
+            self.now = std::array::from_fn(|place| {
+                let (now, ended) = (self.now[place], child.ended[place]);
+                let serially = now + (ended - child.begun[place]);
+                now.max(ended + cost(place)).min(serially.max(now))
+            });
+        }
     }
 
     /// Ends a task, and goes on with its parent at the time at which the task began.
     fn end_child(&mut self, future: Option<u32>) {
         self.end_frame();
         let begun = self.end();
-        self.made
-            .extend(future.map(|number| (number, self.children.len())));
-        self.children.push(Child {
+        let child = Child {
             begun,
             ended: self.now,
+            number: future,
             is_got: false,
-        });
+        };
         self.now = begun;
+        match self.skipped.pop().expect("an end has a beginning") {
+            0 => {
+                self.made
+                    .extend(future.map(|number| (number, self.children.len())));
+                self.children.push(child);
+            }
+            skipped => {
+                let place = self.frames.len() - 1 - skipped as usize;
+                let left_behind = &mut self.frames[place].left_behind;
+                if let Some(number) = future {
+                    self.left_behind.insert(number, (place, left_behind.len()));
+                }
+                left_behind.push(child);
+            }
+        }
     }
 
     /// Joins the current frame with its children. `first` is the index of its first child.
@@ -175,6 +244,13 @@ impl Evaluator {
 
     /// Fetches the result of a future, possibly in a frame other than its own.
     fn get(&mut self, number: u32) {
+        if let Some(&(frame, place)) = self.left_behind.get(&number) {
+            let child = &mut self.frames[frame].left_behind[place];
+            child.is_got = true;
+            let (begun, ended) = (child.begun, child.ended);
+            self.now = self.both(begun, ended);
+            return;
+        }
         let found = self.made.binary_search_by_key(&number, |made| made.0);
         // If the future's frame has ended, that frame has waited for the future.
         let Ok(index) = found else {
@@ -185,7 +261,7 @@ impl Evaluator {
         let (begun, ended) = (child.begun, child.ended);
         child.is_got = true;
         self.now = self.both(begun, ended);
-        let is_own = self.frames.last().is_some_and(|&first| place >= first);
+        let is_own = self.frames.last().is_some_and(|frame| place >= frame.first);
         if is_own && place + 1 == self.children.len() {
             self.children.pop();
             self.made.pop();
@@ -288,6 +364,50 @@ mod tests {
         // The steal of the first task costs 3. The second closure is not stolen. From 3 on, the
         // second task takes 10 and the rest takes 19.
         assert_eq!(size.spans[1], 3.0 + 19.0 + 3.0 + 2.0);
+    }
+
+    #[test]
+    fn a_task_of_a_scope_further_out_delays_only_that_scope() {
+        use Mark::*;
+        // The first closure of a join spawns a task in the finish around the join.
+        let spawn = [
+            (Finish, 1.0),
+            (Join, 1.0),
+            (OuterSpawn(1), 1.0),
+            (Spawned, 10.0),
+            (Second, 1.0),
+            (Joined, 1.0),
+            (Finished, 8.0),
+        ];
+        let (size, tasks) = size([0.0, 3.0], &spawn, 1.0);
+        assert_eq!((size.work, tasks), (24.0, 2));
+        // The task runs from 3 to 13, and the body until 12, or until 13 if the join runs serially.
+        assert_eq!(size.spans, [14.0, 13.0 + 3.0 + 1.0]);
+        // The body gets the result of a future of that scope after 8.
+        let future = [
+            (Finish, 1.0),
+            (Join, 1.0),
+            (OuterFuture(1), 1.0),
+            (FutureDone, 10.0),
+            (Second, 1.0),
+            (Joined, 1.0),
+            (Got(0), 8.0),
+            (Finished, 5.0),
+        ];
+        let (size, _) = self::size([0.0, 0.0], &future, 1.0);
+        assert_eq!(size.spans[0], 13.0 + 5.0 + 1.0);
+    }
+
+    #[test]
+    fn a_loop_counts_as_no_task() {
+        use Mark::*;
+        let mut evaluator = Evaluator::new([0.0; COSTS]);
+        for mark in [Split, Join, Second, Joined, Second, Joined, End] {
+            evaluator.push(1.0, mark);
+        }
+        let (size, tasks) = evaluator.result();
+        assert_eq!((tasks, evaluator.splits()), (1, 1));
+        assert_eq!((size.work, size.spans[0]), (7.0, 5.0));
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub(super) enum Sink {
     Keep(StrandTimes),
     /// Corrects them, and passes them on at once.
     PassOn {
-        receiver: Receiver,
+        receiver: Box<Receiver>,
         correction: Correction,
         is_first: bool,
     },
@@ -64,7 +64,7 @@ impl Sink {
     /// Returns the receiver of a [`Sink::PassOn`].
     pub(super) fn into_receiver(self) -> Receiver {
         match self {
-            Sink::PassOn { receiver, .. } => receiver,
+            Sink::PassOn { receiver, .. } => *receiver,
             Sink::Keep(_) => unreachable!("this sink passes its strands on"),
         }
     }
@@ -185,8 +185,8 @@ impl Mean {
 #[derive(Default)]
 pub(super) struct StrandTimes {
     strands: Vec<TimesOfStrand>,
-    /// The numbers of the futures whose results were fetched, in the order of the marks.
-    got: Vec<u32>,
+    /// The numbers of the marks that have one, in the order of the marks.
+    numbers: Vec<u32>,
     /// Number of strands so far in this run.
     count: usize,
     /// Ticks of all strands of this run, kept or not.
@@ -219,9 +219,7 @@ impl StrandTimes {
             }
             self.strands
                 .push(TimesOfStrand::new(strand as f32, mark.code()));
-            if let Mark::Got(number) = mark {
-                self.got.push(number);
-            }
+            self.numbers.extend(mark.number());
             return;
         }
         match self.strands.get_mut(place) {
@@ -290,9 +288,9 @@ impl StrandTimes {
 
     /// Corrects all strands and passes them on.
     pub(super) fn replay(&self, correction: Correction, receiver: &mut Receiver) {
-        let mut got = self.got.iter();
+        let mut numbers = self.numbers.iter();
         for (place, strand) in self.strands.iter().enumerate() {
-            let mark = Mark::from_code(strand.code, || got.next().copied())
+            let mark = Mark::from_code(strand.code, || numbers.next().copied())
                 .expect("`add` has stored the code");
             let ticks = correction.apply(place == 0, strand.shortest.into(), mark);
             receiver.push(ticks, mark);

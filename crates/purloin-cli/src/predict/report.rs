@@ -13,6 +13,8 @@ pub struct Report {
     pub machine: String,
     pub policy: String,
     pub tasks: u64,
+    /// How often the recording divides loops and sorts, which count as no tasks.
+    pub splits: u64,
     /// The recording time with clock readings, divided by the time without.
     pub slowdown: f64,
     /// The cost to spawn and join a task.
@@ -141,6 +143,7 @@ impl Report {
             machine: model.name,
             policy: policy.to_string(),
             tasks: recording.tasks(),
+            splits: recording.splits(),
             slowdown: recording.slowdown(),
             work_seconds: recording.work().as_secs_f64(),
             span_seconds: recording.span().as_secs_f64(),

@@ -25,7 +25,7 @@ pub fn text(report: &Report) -> String {
     let mut text = format!(
         "{}: {}, work {}, span {}, parallelism {parallelism:.0}\non {}, policy {}\n\n",
         report.program,
-        describe_tasks(report.tasks, report.task_seconds),
+        describe_tasks(report.tasks, report.splits, report.task_seconds),
         time(report.work_seconds),
         time(report.span_seconds),
         report.machine,

@@ -17,6 +17,10 @@ pub struct Report {
     answer: String,
     verified: bool,
     tasks: u64,
+    /// How often the profile divides loops and sorts, which count as no tasks.
+    splits: u64,
+    /// Why the result may be meaningless.
+    warning: Option<&'static str>,
     work_seconds: f64,
     spans: [SpanReport; 2],
     filtered: bool,
@@ -97,6 +101,8 @@ impl Report {
             // A wrong answer is an error, which leaves no profile.
             verified: true,
             tasks: profile.tasks,
+            splits: profile.splits,
+            warning: profile.warning(),
             work_seconds: profile.work,
             spans: [profile.ideal.into(), profile.burdened.into()],
             filtered: profile.is_filtered,

@@ -39,6 +39,9 @@ fn write(text: &mut String, case: &Case) -> std::fmt::Result {
     run(text, profile)?;
     breakdown(text, profile)?;
     writeln!(text, "\n{}", diagnosis(profile))?;
+    if let Some(warning) = profile.warning() {
+        writeln!(text, "\nWarning: {warning}.")?;
+    }
     if profile.serial < SHORT {
         writeln!(
             text,
@@ -68,13 +71,28 @@ fn program(text: &mut String, profile: &Profile) -> std::fmt::Result {
         time(profile.work),
         "time without parallelism (serial elision)",
     )?;
-    row(text, "tasks", grouped(profile.tasks), "joins and spawns")?;
     row(
         text,
-        "mean task size S_T",
-        time(profile.task_size()),
-        "serial time / tasks",
+        "tasks",
+        grouped(profile.tasks),
+        "joins, spawns and futures",
     )?;
+    if profile.splits > 0 {
+        row(
+            text,
+            "splits of loops and sorts",
+            grouped(profile.splits),
+            "up to 1,023 for each; a pool splits on demand",
+        )?;
+    }
+    if profile.tasks > 0 {
+        row(
+            text,
+            "mean task size S_T",
+            time(profile.task_size()),
+            "serial time / tasks",
+        )?;
+    }
     let filter = match profile.is_filtered {
         true => "",
         false => " (includes interrupts)",

@@ -40,14 +40,19 @@ pub fn prepare(
     Ok(recorded)
 }
 
-/// Describes the number of tasks, and the cost of one task if it is known.
-pub fn describe_tasks(number: u64, seconds: f64) -> String {
+/// Describes the number of tasks and of splits of loops and sorts, and the cost of a task if it is known.
+pub fn describe_tasks(number: u64, splits: u64, seconds: f64) -> String {
     let cost = match seconds > 0.0 {
         true => format!(" ({} each to spawn and join)", time(seconds)),
         false => String::new(),
     };
     let plural = if number == 1 { "" } else { "s" };
-    format!("{} task{plural}{cost}", grouped(number))
+    let splits = match splits {
+        0 => String::new(),
+        1 => " and 1 split of a loop or sort".to_owned(),
+        _ => format!(" and {} splits of loops or sorts", grouped(splits)),
+    };
+    format!("{} task{plural}{splits}{cost}", grouped(number))
 }
 
 /// The slowdown by clock readings above which single tasks are too short to be timed.

@@ -16,7 +16,8 @@ pub use cut_off::CutOff;
 ///
 /// Its strands take the recorded times. A task is joined by the frame that has spawned it: at the
 /// end of a finish, at the end of a task, or where the frame gets its result. Any frame may get a
-/// future.
+/// future. A task of a scope further out is joined by the frame that has spawned it, too, which is
+/// earlier than in the library.
 #[derive(Clone, Debug)]
 pub struct Recorded {
     strands: Vec<Strand>,
@@ -148,14 +149,14 @@ impl Recorded {
             }
             let frame = open.last_mut().expect("the outermost frame is open");
             match strand.mark {
-                Mark::Join => kind = Kind::Join,
+                Mark::Join | Mark::Split => kind = Kind::Join,
                 Mark::Second => kind = Kind::Second,
                 Mark::Finish => kind = Kind::Finish,
-                Mark::Spawn => {
+                Mark::Spawn | Mark::OuterSpawn(_) => {
                     kind = Kind::Spawn;
                     frame.children.push(NO_FUTURE);
                 }
-                Mark::Future => {
+                Mark::Future | Mark::OuterFuture(_) => {
                     kind = Kind::Spawn;
                     frame.children.push(futures.len() as u32);
                     futures.push(place);
@@ -191,7 +192,7 @@ impl Recorded {
         }
         Ok(Recorded {
             strands,
-            tasks: recording.tasks(),
+            tasks: recording.tasks() + recording.splits(),
             task: Time::from_picoseconds((recording.task_nanoseconds() * 1e3).round() as u64),
             work,
             has_futures: numbers > 0,
@@ -199,7 +200,7 @@ impl Recorded {
         })
     }
 
-    /// Returns the number of tasks.
+    /// Returns the number of tasks. Each part that a recording splits off a loop or a sort is one of them.
     pub fn tasks(&self) -> u64 {
         self.tasks
     }
