@@ -61,8 +61,9 @@
 //!
 //! # How fast would it be on another machine?
 //!
-//! A recording says where the program forks and joins, and how long it computes in between. The
-//! command `purloin predict` and the crate `purloin-sim` simulate it.
+//! A recording says where the program forks and joins, how long it computes in between, and how long
+//! it takes on all cores of this machine. The command `purloin predict` and the crate `purloin-sim`
+//! simulate it. The command first compares its prediction for this machine with the measured time.
 //!
 //! ```
 //! use purloin::Worker;
@@ -91,6 +92,7 @@
 
 mod counted;
 mod finish;
+mod parallel;
 mod profile;
 mod record;
 mod seen;
@@ -99,5 +101,5 @@ mod strands;
 
 pub use counted::Counted;
 pub use profile::{Profile, Profiler, Span, profile};
-pub use record::{Recording, RecordingError, record};
+pub use record::{OnAllCores, Recording, RecordingError, record};
 pub use strands::{Mark, Program, Strand};

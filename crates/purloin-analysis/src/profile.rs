@@ -1,10 +1,10 @@
 //! Profiles: the work and span of a program, and where its time goes on all workers.
 
-use std::iter::repeat;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use crate::parallel::ParallelRuns;
 use crate::seen::warning;
-use crate::strands::{Evaluator, Program, Receiver, SerialRuns, is_enough, median, run_strands};
+use crate::strands::{Evaluator, Program, Receiver, SerialRuns, is_enough, run_strands};
 use purloin::implement::clock::nanoseconds_per_tick;
 use purloin::{BuildError, Builder, Pool, ReturnBarrier, Scheduler, Stats, Times};
 
@@ -97,7 +97,7 @@ impl<S: Scheduler> Profiler<S> {
         };
         let (size, tasks) = evaluator.result();
         let splits = evaluator.splits();
-        let parallel = ParallelRuns::run(&pool, program);
+        let parallel = ParallelRuns::run(&pool, program, is_enough);
         let tick = nanoseconds_per_tick() * 1e-9;
         let span = |index: usize, cost| {
             let span = size.spans[index];
@@ -228,51 +228,5 @@ impl Profile {
         let (parallelism, workers) = (self.ideal.parallelism, workers as f64);
         let low = 1.0 / (1.0 / parallelism + 1.0 / workers);
         (low, parallelism.min(workers))
-    }
-}
-
-/// Repeated runs of the program on all workers.
-struct ParallelRuns {
-    median: Duration,
-    walls: Vec<Duration>,
-    stats: Stats,
-    times: Vec<Times>,
-}
-
-impl ParallelRuns {
-    fn run<S: Scheduler, P: Program>(pool: &Pool<S>, program: &mut P) -> ParallelRuns {
-        let mut times: Vec<Times> = Vec::new();
-        let (mut walls, mut stats) = (Vec::new(), Stats::default());
-        // The first run warms up the cores, and does not count.
-        program.prepare();
-        pool.run(|w| program.run(w));
-        while !is_enough(walls.len(), walls.iter().sum()) {
-            program.prepare();
-            // On a worker, so that the wake-up of a worker for the call is not a part of the run.
-            let (wall, before, after) = pool.run(|w| {
-                let (stats_before, before, start) = (pool.stats(), pool.times(), Instant::now());
-                program.run(w);
-                let (wall, after) = (start.elapsed(), pool.times());
-                stats += pool.stats() - stats_before;
-                (wall, before, after)
-            });
-            walls.push(wall);
-            // Spare workers may have begun during the run.
-            times.resize(after.len(), Times::default());
-            let before = before.into_iter().chain(repeat(Times::default()));
-            for ((sum, after), before) in times.iter_mut().zip(after).zip(before) {
-                *sum += after - before;
-            }
-        }
-        let unused = |times: &Times| times.total().is_zero();
-        while times.len() > pool.workers() && times.last().is_some_and(unused) {
-            times.pop();
-        }
-        ParallelRuns {
-            median: median(walls.clone()),
-            walls,
-            stats,
-            times,
-        }
     }
 }

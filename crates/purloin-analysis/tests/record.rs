@@ -4,8 +4,10 @@
 mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
 
-use common::fib;
+use common::{busy, fib};
 use purloin::Worker;
 use purloin_analysis::{Mark, Program, Recording, RecordingError, record};
 
@@ -125,6 +127,7 @@ fn a_recording_comes_back_as_it_was_written() {
     assert_eq!(again.work(), recording.work());
     assert_eq!(again.task_nanoseconds(), recording.task_nanoseconds());
     assert_eq!(again.tasks(), recording.tasks());
+    assert_eq!(again.on_all_cores(), recording.on_all_cores());
     assert!(again.strands().eq(recording.strands()));
     assert_eq!(bytes(&again), bytes(&recording));
 }
@@ -155,4 +158,39 @@ fn truncated_and_damaged_recordings_are_refused() {
     newer[8] = 4;
     let error = Recording::from_bytes(&newer).unwrap_err();
     assert!(error.to_string().contains("version 4"), "{error}");
+}
+
+/// Tasks that take four times as long while another one runs, as if they competed for a cache line.
+#[derive(Default)]
+struct Competing {
+    running: AtomicUsize,
+}
+
+impl Program for Competing {
+    fn run<W: Worker>(&mut self, mut w: W) {
+        let running = &self.running;
+        w.finish(|scope| {
+            for _ in 0..32 {
+                scope.spawn(move |_| {
+                    running.fetch_add(1, SeqCst);
+                    for _ in 0..20 {
+                        let others = running.load(SeqCst) - 1;
+                        busy(Duration::from_micros(if others > 0 { 40 } else { 10 }));
+                    }
+                    running.fetch_sub(1, SeqCst);
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn the_times_on_all_cores_show_that_tasks_slow_each_other_down() {
+    let recording = record("competing", &mut Competing::default()).unwrap();
+    let measured = recording.on_all_cores();
+    let cores = std::thread::available_parallelism().unwrap().get();
+    assert_eq!(measured.workers as usize, cores);
+    assert!(measured.runs >= 5 && measured.seconds > 0.0, "{measured:?}");
+    let inflation = measured.application / recording.work().as_secs_f64();
+    assert!(cores == 1 || inflation > 2.0, "{measured:?}");
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use super::Recording;
+use super::{OnAllCores, Recording};
 use crate::strands::{EncodedStrands, Mark};
 
 const MAGIC: &[u8; 8] = b"PURLOIN\0";
@@ -79,6 +79,11 @@ impl Recording {
         head.extend(self.strands.tick.to_le_bytes());
         head.extend(self.slowdown.to_le_bytes());
         head.extend(self.task_nanoseconds.to_le_bytes());
+        head.extend(self.on_all_cores.workers.to_le_bytes());
+        head.extend(self.on_all_cores.runs.to_le_bytes());
+        for time in self.on_all_cores.times() {
+            head.extend(time.to_le_bytes());
+        }
         for number in [
             self.strands.tasks,
             self.strands.splits,
@@ -124,6 +129,12 @@ impl Recording {
         let tick = f64::from_le_bytes(reader.array()?);
         let slowdown = f64::from_le_bytes(reader.array()?);
         let task_nanoseconds = f64::from_le_bytes(reader.array()?);
+        let workers = u32::from_le_bytes(reader.array()?);
+        let runs = u32::from_le_bytes(reader.array()?);
+        let mut times = [0.0; 5];
+        for time in &mut times {
+            *time = f64::from_le_bytes(reader.array()?);
+        }
         let [tasks, splits] = [reader.number()?, reader.number()?];
         let [strands, len] = [reader.number()?, reader.number()?];
         let len = usize::try_from(len).map_err(|_| RecordingError::Truncated)?;
@@ -134,7 +145,9 @@ impl Recording {
         if hash(BASIS, &bytes[..end]) != expected || !reader.0.is_empty() {
             return Err(RecordingError::Damaged);
         }
+        let on_all_cores = OnAllCores::from_file(workers, runs, times);
         let mut recording = Recording {
+            on_all_cores: on_all_cores.ok_or(RecordingError::Damaged)?,
             name: name.map_err(|_| RecordingError::Damaged)?.to_owned(),
             slowdown,
             task_nanoseconds,
@@ -351,6 +364,7 @@ mod tests {
             name: String::new(),
             slowdown: 1.0,
             task_nanoseconds: 2.5,
+            on_all_cores: OnAllCores::from_file(2, 5, [1.0, 1.5, 0.0, 0.5, 1.5]).unwrap(),
             strands: encoder.encoded,
         }
     }
@@ -380,6 +394,11 @@ mod tests {
             let mut recording = recording(&[Mark::End]);
             recording.slowdown = slowdown;
             assert_eq!(is_read(&recording), is_right, "{slowdown}");
+        }
+        for (seconds, is_right) in [(0.0, true), (-1.0, false), (f64::NAN, false)] {
+            let mut recording = recording(&[Mark::End]);
+            recording.on_all_cores.seconds = seconds;
+            assert_eq!(is_read(&recording), is_right, "{seconds}");
         }
         for (cost, is_right) in [
             (0.0, true),

@@ -1,10 +1,12 @@
 //! Recordings of programs, for the simulator.
 
+mod all_cores;
 mod file;
 
 use std::fmt;
 use std::time::Duration;
 
+pub use self::all_cores::OnAllCores;
 pub use self::file::RecordingError;
 use crate::seen::warning;
 use crate::strands::{
@@ -18,7 +20,7 @@ use purloin::{BuildError, Pool};
 ///
 /// `purloin predict` and the crate `purloin-sim` simulate a recording on other machines.
 ///
-/// The program runs in two phases:
+/// The program runs in three phases:
 ///
 /// 1. Without a clock, for the **cost of a task**. Runs of the serial elision alternate with runs
 ///    on one worker of the default scheduler. There are at least nine pairs and one second of
@@ -29,6 +31,10 @@ use purloin::{BuildError, Pool};
 ///    whichever is less, but at least three times unless that takes more than 20 seconds. The
 ///    shortest time of each strand counts. If the program has more than 40 million strands, or
 ///    different strands in each run, only the last run counts.
+/// 3. On all cores, under the default scheduler, at least five times and half a second, unless that takes more than 20
+///    seconds. The strands come from one core, and do not know what a second core changes: tasks may compete for cache
+///    lines or for memory. `purloin predict` compares its prediction for this machine with these runs.
+///    A program that deadlocks on several workers never ends here.
 ///
 /// The strands are scaled so that together they take as long as the serial elision without a clock.
 ///
@@ -59,7 +65,7 @@ use purloin::{BuildError, Pool};
 ///
 /// # Errors
 ///
-/// Returns an error if the pool of one worker cannot be built.
+/// Returns an error if a pool cannot be built.
 ///
 /// # Panics
 ///
@@ -85,10 +91,12 @@ pub fn record(name: &str, program: &mut impl Program) -> Result<Recording, Build
         cost if cost <= MAX_TASK_NANOSECONDS => cost,
         _ => 0.0,
     };
+    drop(pool);
     Ok(Recording {
         name: name.to_owned(),
         slowdown: measured.shortest_ticks / serial.shortest_ticks.max(1.0),
         task_nanoseconds,
+        on_all_cores: OnAllCores::measure(program)?,
         strands,
     })
 }
@@ -111,6 +119,8 @@ const MAX_TASK_NANOSECONDS: f64 = 1000.0;
 /// | duration of a tick in nanoseconds, as an IEEE 754 number | 8 |
 /// | slowdown of the program by the clock, a factor, as an IEEE 754 number | 8 |
 /// | cost of a task in nanoseconds, as an IEEE 754 number | 8 |
+/// | runs on all cores: number of workers, and of runs | 4, 4 |
+/// | their times: the other fields of [`OnAllCores`], in order, as IEEE 754 numbers | 5 times 8 |
 /// | number of tasks, of splits, and of strands | 8, 8, 8 |
 /// | length of the strands in bytes, and the strands | 8, and that length |
 /// | FNV-1a hash of all bytes before | 8 |
@@ -123,6 +133,7 @@ pub struct Recording {
     name: String,
     slowdown: f64,
     task_nanoseconds: f64,
+    on_all_cores: OnAllCores,
     strands: EncodedStrands,
 }
 
@@ -161,6 +172,11 @@ impl Recording {
     /// Returns 0 if the result is more than a microsecond, or may be noise.
     pub fn task_nanoseconds(&self) -> f64 {
         self.task_nanoseconds
+    }
+
+    /// Returns the measured runs on all cores of the machine on which the program was recorded.
+    pub fn on_all_cores(&self) -> OnAllCores {
+        self.on_all_cores
     }
 
     /// Returns the number of tasks: joins, spawns and futures. A loop or a sort counts as none, see
