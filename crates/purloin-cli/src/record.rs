@@ -3,17 +3,20 @@
 use std::path::PathBuf;
 
 use purloin_command::format::{grouped, time};
-use purloin_command::{Destination, Failure, print};
+use purloin_command::{Destination, Failure, print, progress};
 use purloin_measure::arguments::parse_job;
 use purloin_measure::checked_kernel::CheckedKernel;
-use purloin_measure::simulation::recording::{describe_tasks, slowdown_warning};
+use purloin_measure::simulation::check::Check;
+use purloin_measure::simulation::recording::{describe_tasks, slowdown_warning, tasks_warning};
+use purloin_sim::Recorded;
 
 /// Record the tasks of a kernel, for `purloin predict` and `purloin sim`
 ///
 /// First, the kernel runs several times without clock readings, alternately as its serial elision
 /// and on one worker. The difference is the cost of its tasks. Then its serial elision runs several
 /// times with a clock reading at every fork and join. For each stretch between two readings, the
-/// shortest time counts.
+/// shortest time counts. At last, it runs several times on all cores. The command compares the median
+/// with its own prediction for this machine, and says why they differ, if they do.
 ///
 /// To record your own program, call `purloin_analysis::record`.
 #[derive(clap::Args)]
@@ -39,6 +42,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let job = parse_job(&args.kernel).map_err(Failure::Usage)?;
     // Opens the file first, because an unwritable file must not cost the user a finished recording.
     let destination = Destination::open(&args.out)?;
+    let progress = progress(1, "recordings");
+    progress.set_message(job.to_string());
     let mut kernel = CheckedKernel::new(job);
     let recording = purloin_analysis::record(&job.to_string(), &mut kernel);
     let recording = recording.map_err(|error| Failure::Run(error.to_string()))?;
@@ -47,6 +52,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             "{job} was not recorded: it gave a wrong answer: {wrong}"
         ))
     })?;
+    // A recording that is too long for a simulation is written all the same.
+    let check = match Recorded::new(&recording) {
+        Ok(recorded) => Check::new(&recording, &recorded).to_string(),
+        Err(error) => format!("Not checked: {error}.\n"),
+    };
+    progress.finish_and_clear();
     let mut bytes = Vec::new();
     recording
         .write(&mut bytes)
@@ -59,7 +70,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let warning = slowdown_warning(recording.slowdown()).unwrap_or_default();
     print(&format!(
         "{job}: {}, work {}, span {}; {} bytes; clock readings made it take {:.2} times as long\n\
-         {warning}",
+         {warning}{}{check}",
         describe_tasks(
             recording.tasks(),
             recording.splits(),
@@ -68,6 +79,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         time(recording.work().as_secs_f64()),
         time(recording.span().as_secs_f64()),
         grouped(bytes.len() as u64),
-        recording.slowdown()
+        recording.slowdown(),
+        tasks_warning(recording.warning())
     ))
 }

@@ -3,6 +3,9 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::{Duration, Instant};
+
 use common::{json, purloin, refusal, temporary};
 use purloin::Worker;
 use purloin_analysis::{Program, record};
@@ -15,6 +18,10 @@ fn a_recording_predicts_more_cores() {
     let output = purloin(&["record", "nqueens=9", "--out", file]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && text.contains("tasks"), "{text}");
+    assert!(
+        text.contains("Check on") || text.contains("Not checked"),
+        "{text}"
+    );
     let machine = directory.join("machine.toml");
     let reach = "steal = '1us'\nsample = '1us'\nmessage = '1us'";
     std::fs::write(
@@ -40,6 +47,11 @@ fn a_recording_predicts_more_cores() {
     assert_eq!(predictions[0]["limit"], "cores");
     assert!(of(2, "steals") <= of(2, "attempts"), "{report}");
     assert_eq!(of(2, "attempts"), of(2, "steal_attempts"));
+    let check = &report["check"];
+    assert!(check["runs"].as_f64().unwrap() >= 5.0, "{check}");
+    assert!(check["measured_seconds"].as_f64().unwrap() > 0.0, "{check}");
+    assert_eq!(check["trusted"].is_null(), check["cores"] == 1, "{check}");
+    assert!(report["warning"].is_null());
     // If the machine does not set the cost of a task, the recording does.
     let report = json(&purloin(&predict));
     let cost = report["task_seconds"].as_f64().unwrap();
@@ -144,4 +156,74 @@ fn futures_passed_to_other_tasks_need_the_policy_spare() {
         let text = refusal(args);
         assert!(text.contains("use near+spare"), "{text}");
     }
+}
+
+/// Tasks that take four times as long while another one runs, as if they competed for a cache line.
+#[derive(Default)]
+struct Competing(AtomicUsize);
+
+impl Program for Competing {
+    fn run<W: Worker>(&mut self, mut w: W) {
+        let running = &self.0;
+        w.finish(|scope| {
+            for _ in 0..32 {
+                scope.spawn(move |_| {
+                    running.fetch_add(1, SeqCst);
+                    for _ in 0..20 {
+                        let others = running.load(SeqCst) - 1;
+                        let time = Duration::from_micros(if others > 0 { 40 } else { 10 });
+                        let start = Instant::now();
+                        while start.elapsed() < time {}
+                    }
+                    running.fetch_sub(1, SeqCst);
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn a_program_whose_tasks_slow_each_other_down_is_not_trusted() {
+    if std::thread::available_parallelism().unwrap().get() == 1 {
+        return;
+    }
+    let file = temporary("competing").join("competing.dag");
+    let recording = record("competing", &mut Competing::default()).unwrap();
+    recording
+        .write(std::fs::File::create(&file).unwrap())
+        .unwrap();
+    let file = file.to_str().unwrap();
+    let report = json(&purloin(&["predict", file, "--cores", "2", "--json", "-"]));
+    let check = &report["check"];
+    assert_eq!(check["trusted"], false, "{check}");
+    // On a busy machine, the workers also wait for a processor.
+    let cause = check["cause"].as_str().unwrap();
+    assert!(["memory", "waiting"].contains(&cause), "{check}");
+    let text = String::from_utf8(purloin(&["predict", file, "--cores", "2"]).stdout).unwrap();
+    assert!(text.contains("Do not trust"), "{text}");
+}
+
+/// A program whose tasks do not go through its token.
+struct Serial;
+
+impl Program for Serial {
+    fn run<W: Worker>(&mut self, _: W) {
+        std::thread::scope(|scope| {
+            scope.spawn(|| purloin::join(|| (), || ()));
+        });
+    }
+}
+
+#[test]
+fn a_recording_without_tasks_has_a_warning() {
+    let file = temporary("no-tasks").join("serial.dag");
+    let recording = record("serial", &mut Serial).unwrap();
+    recording
+        .write(std::fs::File::create(&file).unwrap())
+        .unwrap();
+    let file = file.to_str().unwrap();
+    let report = json(&purloin(&["predict", file, "--cores", "2", "--json", "-"]));
+    assert!(report["warning"].as_str().unwrap().contains("w.join"));
+    let text = String::from_utf8(purloin(&["predict", file, "--cores", "2"]).stdout).unwrap();
+    assert!(text.contains("Warning: no task was counted"), "{text}");
 }

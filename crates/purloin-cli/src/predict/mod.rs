@@ -9,6 +9,7 @@ use std::sync::Arc;
 use purloin_command::{Failure, progress};
 use purloin_measure::arguments::parse_number;
 use purloin_measure::simulation::arguments::{in_order, parse_cores, parse_policy};
+use purloin_measure::simulation::check::Check;
 use purloin_measure::simulation::machine::{MACHINE_HELP, MachineModel};
 use purloin_measure::simulation::outputs::Outputs;
 use purloin_measure::simulation::recording;
@@ -25,9 +26,16 @@ const EXAMPLES: &str = "Examples:
 const JSON_HELP: &str = "JSON: each prediction has cores, seconds, speed_up, least_speed_up and \
 most_speed_up (the range of a
 greedy scheduler with free tasks and steals), steals, attempts (to steal), idle and limit.
-steal_attempts is the former name of attempts; the next version removes it.";
+steal_attempts is the former name of attempts; the next version removes it. check compares the
+prediction for all cores of the machine that made the recording with the time measured there, under
+Purloin's default scheduler; trusted is false if they differ by more than a quarter, and null on one
+core; cause is memory, waiting, stealing, searching, unknown or null. splits counts the divisions of
+loops and sorts, which are no tasks; warning is null unless no task was recorded.";
 
 /// Predict how fast a recorded program would be on more cores, and why it is not faster
+///
+/// First, the command compares the prediction for the machine that made the recording with the time
+/// measured there. If they differ, it says why, and that its predictions should not be trusted.
 #[derive(clap::Args)]
 #[command(
     allow_negative_numbers = true,
@@ -106,9 +114,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             }
         }
     }
-    let outcomes = args.runs.all(&runs, &progress(runs.len() as u64, "runs"))?;
+    let progress = progress(runs.len() as u64 + 1, "runs");
+    progress.set_message("this machine");
+    let check = Check::new(&recording, &recorded);
+    progress.inc(1);
+    let outcomes = args.runs.all(&runs, &progress)?;
     let mut rest = &outcomes[..];
-    let mut report = Report::new(&recording, model, args.policy);
+    let mut report = Report::new(&recording, model, args.policy, check);
     for (cores, count) in cores.into_iter().zip(counts) {
         let outcomes = rest.split_off(..count).expect("one outcome for each run");
         let machines: Vec<_> = outcomes.chunks(args.trials as usize).collect();

@@ -1,6 +1,7 @@
 //! The predictions, as JSON and as a picture: [`Report`].
 
 use purloin_analysis::Recording;
+use purloin_measure::simulation::check::Check;
 use purloin_measure::simulation::machine::MachineModel;
 use purloin_measure::simulation::picture::{Horizontal, Line, Panel, Picture, Scale, Style};
 use purloin_sim::{Estimate, Outcome, Policy, Time};
@@ -21,6 +22,9 @@ pub struct Report {
     pub task_seconds: f64,
     pub work_seconds: f64,
     pub span_seconds: f64,
+    /// Why the recording may be meaningless.
+    pub warning: Option<&'static str>,
+    pub check: Check,
     pub predictions: Vec<Prediction>,
 }
 
@@ -135,7 +139,7 @@ impl Prediction {
 }
 
 impl Report {
-    pub fn new(recording: &Recording, model: MachineModel, policy: Policy) -> Report {
+    pub fn new(recording: &Recording, model: MachineModel, policy: Policy, check: Check) -> Report {
         let recorded = recording.task_nanoseconds() * 1e-9;
         Report {
             program: recording.name().replace(char::is_control, "\u{fffd}"),
@@ -147,6 +151,8 @@ impl Report {
             slowdown: recording.slowdown(),
             work_seconds: recording.work().as_secs_f64(),
             span_seconds: recording.span().as_secs_f64(),
+            warning: recording.warning(),
+            check,
             predictions: Vec::new(),
         }
     }

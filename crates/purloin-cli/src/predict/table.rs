@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use purloin_command::format::time;
-use purloin_measure::simulation::recording::{describe_tasks, slowdown_warning};
+use purloin_measure::simulation::recording::{describe_tasks, slowdown_warning, tasks_warning};
 
 use super::report::Report;
 
@@ -23,11 +23,13 @@ limited by: the largest loss compared with work / cores, if the total loss is at
 pub fn text(report: &Report) -> String {
     let parallelism = report.work_seconds / report.span_seconds.max(1e-12);
     let mut text = format!(
-        "{}: {}, work {}, span {}, parallelism {parallelism:.0}\non {}, policy {}\n\n",
+        "{}: {}, work {}, span {}, parallelism {parallelism:.0}\n{}{}\non {}, policy {}\n\n",
         report.program,
         describe_tasks(report.tasks, report.splits, report.task_seconds),
         time(report.work_seconds),
         time(report.span_seconds),
+        tasks_warning(report.warning),
+        report.check,
         report.machine,
         report.policy
     );

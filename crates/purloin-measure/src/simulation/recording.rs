@@ -55,6 +55,11 @@ pub fn describe_tasks(number: u64, splits: u64, seconds: f64) -> String {
     format!("{} task{plural}{splits}{cost}", grouped(number))
 }
 
+/// Returns the warning of a recording without tasks and loops, as a line of a text.
+pub fn tasks_warning(recording_warning: Option<&str>) -> String {
+    recording_warning.map_or_else(String::new, |warning| format!("Warning: {warning}.\n"))
+}
+
 /// The slowdown by clock readings above which single tasks are too short to be timed.
 const SLOW: f64 = 3.0;
 
