@@ -91,6 +91,7 @@
 //! ```
 
 mod counted;
+mod display;
 mod finish;
 mod parallel;
 mod profile;

@@ -35,7 +35,7 @@ use purloin::{BuildError, Builder, Pool, ReturnBarrier, Scheduler, Stats, Times}
 ///
 /// let profile = profile(&mut Fib(20, 0))?;
 /// assert_eq!(profile.tasks, 10945);
-/// println!("parallelism {:.0}", profile.ideal.parallelism);
+/// println!("{profile}"); // tables, and the likely reason why it is not faster
 /// # Ok::<(), purloin::BuildError>(())
 /// ```
 ///

@@ -1,4 +1,4 @@
-//! JSON, and times with units.
+//! JSON.
 
 use std::fmt::Write;
 
@@ -98,17 +98,6 @@ impl Json {
     }
 }
 
-/// Returns a time with the unit that fits.
-pub(crate) fn with_unit(nanoseconds: u64) -> String {
-    let time = nanoseconds as f64;
-    match nanoseconds {
-        0..1_000 => format!("{nanoseconds} ns"),
-        1_000..1_000_000 => format!("{:.1} µs", time / 1e3),
-        1_000_000..1_000_000_000 => format!("{:.1} ms", time / 1e6),
-        _ => format!("{:.2} s", time / 1e9),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,11 +116,5 @@ mod tests {
         });
         let expected = r#"{"a":[1,2.03,0.005,0.123],"b\"":"\u003c/script>\u000a\\é"}"#;
         assert_eq!(json.into_text(), expected);
-    }
-
-    #[test]
-    fn times_have_the_unit_that_fits() {
-        let times = [999, 1_500, 2_340_000, 61_000_000_000].map(with_unit);
-        assert_eq!(times, ["999 ns", "1.5 µs", "2.3 ms", "61.00 s"]);
     }
 }

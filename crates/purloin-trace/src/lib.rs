@@ -13,6 +13,7 @@
 mod baseline;
 mod chrome;
 mod event;
+pub mod format;
 mod json;
 mod overview;
 mod report;

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::io::{Result, Write};
 
 use crate::event::{FORCED, PUBLICATIONS};
-use crate::json::{Json, with_unit};
+use crate::format::with_unit;
+use crate::json::Json;
 use crate::overview::{Overview, Parallelism, StealSizes, Waker};
 use crate::timeline::{Interval, Span, State, Timeline};
 use crate::{Activity, Baseline, PoolTrace, Trace, Verdict, What};

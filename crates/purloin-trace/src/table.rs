@@ -4,7 +4,7 @@ use std::fmt::{Display, Formatter, Result};
 
 use crate::overview::Overview;
 use crate::timeline::State;
-use crate::{PoolTrace, Trace, Verdict, json::with_unit};
+use crate::{PoolTrace, Trace, Verdict, format::with_unit};
 
 impl Display for Trace {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {

@@ -5,7 +5,7 @@
 
 use crate::overview::Overview;
 use crate::timeline::{State, Timeline};
-use crate::{Trace, json::with_unit};
+use crate::{Trace, format::with_unit};
 
 /// A verdict, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,12 +1,11 @@
 //! `purloin profile`.
 
 mod report;
-mod table;
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use purloin_command::{Destination, Failure, cores, print, progress};
+use purloin_command::{Destination, Failure, Machine, cores, print, progress};
 use purloin_measure::arguments::{parse_job, parse_time_or_cycles, parse_workers};
 use purloin_measure::profile::Case;
 use purloin_measure::schedulers::Spec;
@@ -80,10 +79,31 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         .as_ref()
         .is_some_and(Destination::is_standard_output)
     {
-        print(&table::text(&case))?;
+        print(&text(&case))?;
     }
     match destination {
         Some(destination) => destination.write(&Report::of(&case)),
         None => Ok(()),
     }
+}
+
+/// Returns the profile as a text.
+fn text(case: &Case) -> String {
+    let Machine {
+        processor, cores, ..
+    } = Machine::this();
+    let Case {
+        job,
+        scheduler,
+        profile,
+        answer,
+        ..
+    } = case;
+    let workers = match profile.workers {
+        1 => "1 worker".to_string(),
+        workers => format!("{workers} workers"),
+    };
+    format!(
+        "{processor}, {cores} cores\n\n{job} under {scheduler}   {workers}   answer: {answer} ✓\n\n{profile}"
+    )
 }

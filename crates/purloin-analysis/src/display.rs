@@ -1,14 +1,12 @@
-//! A profile as a table with an explanation.
+//! A profile as a table, with the likely reason why the program is not faster.
 
-use std::fmt::Write;
+use std::fmt::{Display, Formatter, Result};
 use std::time::Duration;
 
 use purloin::Times;
-use purloin_analysis::Profile;
-use purloin_command::Machine;
-use purloin_command::format::{grouped, time};
+use purloin::trace::format::{grouped, time};
 
-use super::Case;
+use crate::Profile;
 
 /// A run shorter than this cannot be timed alone.
 const SHORT: Duration = Duration::from_millis(1);
@@ -16,41 +14,25 @@ const SHORT: Duration = Duration::from_millis(1);
 /// The time needed to wake a thread.
 const WAKING: Duration = Duration::from_micros(100);
 
-/// Returns the profile as a text.
-pub fn text(case: &Case) -> String {
-    let mut text = String::new();
-    write(&mut text, case).expect("writing to a string cannot fail");
-    text
-}
-
-fn write(text: &mut String, case: &Case) -> std::fmt::Result {
-    let profile = &case.profile;
-    let machine = Machine::this();
-    writeln!(text, "{}, {} cores\n", machine.processor, machine.cores)?;
-    writeln!(
-        text,
-        "{} under {}   {}   answer: {} ✓\n",
-        case.job,
-        case.scheduler,
-        workers(profile.workers),
-        case.answer
-    )?;
-    program(text, profile)?;
-    run(text, profile)?;
-    breakdown(text, profile)?;
-    writeln!(text, "\n{}", diagnosis(profile))?;
-    if let Some(warning) = profile.warning() {
-        writeln!(text, "\nWarning: {warning}.")?;
+impl Display for Profile {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        program(f, self)?;
+        run(f, self)?;
+        breakdown(f, self)?;
+        writeln!(f, "\n{}", diagnosis(self))?;
+        if let Some(warning) = self.warning() {
+            writeln!(f, "\nWarning: {warning}.")?;
+        }
+        if self.serial < SHORT {
+            writeln!(
+                f,
+                "\nA run of less than a millisecond is too short to be timed alone. It was repeated {} times \
+                 serially and {} times on all workers.",
+                self.serial_runs, self.runs
+            )?;
+        }
+        Ok(())
     }
-    if profile.serial < SHORT {
-        writeln!(
-            text,
-            "\nA run of less than a millisecond is too short to be timed alone. It was repeated {} \
-             times serially and {} times on all workers.",
-            profile.serial_runs, profile.runs
-        )?;
-    }
-    Ok(())
 }
 
 fn workers(number: usize) -> String {
@@ -60,26 +42,26 @@ fn workers(number: usize) -> String {
     }
 }
 
-fn program(text: &mut String, profile: &Profile) -> std::fmt::Result {
-    let row = |text: &mut String, name: &str, value: String, meaning: &str| {
-        writeln!(text, "  {name:<26} {value:>12}   {meaning}")
+fn program(f: &mut Formatter<'_>, profile: &Profile) -> Result {
+    let row = |f: &mut Formatter<'_>, name: &str, value: String, meaning: &str| {
+        writeln!(f, "  {name:<26} {value:>12}   {meaning}")
     };
-    writeln!(text, "The program")?;
+    writeln!(f, "The program")?;
     row(
-        text,
+        f,
         "work",
         time(profile.work),
         "time without parallelism (serial elision)",
     )?;
     row(
-        text,
+        f,
         "tasks",
         grouped(profile.tasks),
         "joins, spawns and futures",
     )?;
     if profile.splits > 0 {
         row(
-            text,
+            f,
             "splits of loops and sorts",
             grouped(profile.splits),
             "up to 1,023 for each; a pool splits on demand",
@@ -87,7 +69,7 @@ fn program(text: &mut String, profile: &Profile) -> std::fmt::Result {
     }
     if profile.tasks > 0 {
         row(
-            text,
+            f,
             "mean task size S_T",
             time(profile.task_size()),
             "serial time / tasks",
@@ -106,15 +88,15 @@ fn program(text: &mut String, profile: &Profile) -> std::fmt::Result {
             "parallelism {}, the number of workers it can use{filter}",
             parallelism(span.parallelism)
         );
-        row(text, &name, time(span.span), &meaning)?;
+        row(f, &name, time(span.span), &meaning)?;
     }
     Ok(())
 }
 
-fn run(text: &mut String, profile: &Profile) -> std::fmt::Result {
+fn run(f: &mut Formatter<'_>, profile: &Profile) -> Result {
     let (low, high) = profile.expected_speed_up(profile.workers);
     writeln!(
-        text,
+        f,
         "\nOn {}: {}, speed-up {:.2} (expected from work and span: {low:.2} to {high:.2})",
         workers(profile.workers),
         time(profile.parallel.as_secs_f64()),
@@ -122,28 +104,28 @@ fn run(text: &mut String, profile: &Profile) -> std::fmt::Result {
     )?;
     match (profile.steal_interval(), profile.steal_cost()) {
         (Some(interval), Some(cost)) => writeln!(
-            text,
+            f,
             "Steals: {:.1} per run, one per {} of work (steal interval I_S); a steal takes {}",
             profile.steals(),
             time(interval),
             time(cost)
         ),
-        _ => writeln!(text, "Steals: none"),
+        _ => writeln!(f, "Steals: none"),
     }
 }
 
-fn breakdown(text: &mut String, profile: &Profile) -> std::fmt::Result {
+fn breakdown(f: &mut Formatter<'_>, profile: &Profile) -> Result {
     writeln!(
-        text,
+        f,
         "\nWhere the time goes, in % of each worker's time (in join: waiting for a stolen task)\n"
     )?;
     writeln!(
-        text,
+        f,
         "  {:<8} {:>23} {:>21} {:>21}",
         "", "application", "stealing", "searching"
     )?;
     writeln!(
-        text,
+        f,
         "  {:<8} {:>12} {:>10} {:>10} {:>10} {:>10} {:>10}",
         "worker", "", "in join", "", "in join", "", "in join"
     )?;
@@ -157,14 +139,14 @@ fn breakdown(text: &mut String, profile: &Profile) -> std::fmt::Result {
                 None => worker.to_string(),
                 Some(spare) => format!("spare {spare}"),
             };
-            shares(text, &name, times)?;
+            shares(f, &name, times)?;
         }
     }
-    shares(text, "all", &all)
+    shares(f, "all", &all)
 }
 
-fn shares(text: &mut String, name: &str, times: &Times) -> std::fmt::Result {
-    write!(text, "  {name:<8}")?;
+fn shares(f: &mut Formatter<'_>, name: &str, times: &Times) -> Result {
+    write!(f, "  {name:<8}")?;
     let kinds = [
         times.application,
         times.application_in_join,
@@ -175,9 +157,9 @@ fn shares(text: &mut String, name: &str, times: &Times) -> std::fmt::Result {
     ];
     for (place, kind) in kinds.into_iter().enumerate() {
         let width = if place == 0 { 13 } else { 11 };
-        write!(text, "{:>width$.2}", 100.0 * share(kind, times.total()))?;
+        write!(f, "{:>width$.2}", 100.0 * share(kind, times.total()))?;
     }
-    writeln!(text)
+    writeln!(f)
 }
 
 fn share(part: Duration, whole: Duration) -> f64 {
