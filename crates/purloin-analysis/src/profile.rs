@@ -6,6 +6,7 @@ use crate::parallel::ParallelRuns;
 use crate::seen::warning;
 use crate::strands::{Evaluator, Program, Receiver, SerialRuns, is_enough, run_strands};
 use purloin::implement::clock::nanoseconds_per_tick;
+use purloin::trace::{Baseline, SpeedUp, Trace};
 use purloin::{BuildError, Builder, Pool, ReturnBarrier, Scheduler, Stats, Times};
 
 /// Runs a program repeatedly, and measures why it is not faster: its work and span, its tasks and
@@ -111,7 +112,7 @@ impl<S: Scheduler> Profiler<S> {
                 },
             }
         };
-        Ok(Profile {
+        let mut profile = Profile {
             workers: pool.workers(),
             tasks,
             splits,
@@ -126,7 +127,10 @@ impl<S: Scheduler> Profiler<S> {
             wall: parallel.walls.iter().sum(),
             stats: parallel.stats,
             times: parallel.times,
-        })
+            trace: None,
+        };
+        profile.trace = traced_run(&pool, program).map(|trace| profile.complete(trace));
+        Ok(profile)
     }
 }
 
@@ -166,6 +170,17 @@ pub struct Profile {
     /// The breakdown of each worker's time in all of these runs. Spare workers come last. Spare
     /// workers that were never used are left out.
     pub times: Vec<Times>,
+    /// What the workers did in one more run, if the pool is [traced](purloin::Builder::traced), with the speed-up and the bounds
+    /// from work and span.
+    pub trace: Option<Trace>,
+}
+
+/// Runs the program once more if the pool is traced, and returns the trace of this run.
+fn traced_run<S: Scheduler, P: Program>(pool: &Pool<S>, program: &mut P) -> Option<Trace> {
+    let before = pool.trace()?.end;
+    program.prepare();
+    pool.run(|w| program.run(w));
+    Some(pool.trace()?.after(before))
 }
 
 /// The longest chain of strands that must run one after the other.
@@ -182,6 +197,23 @@ pub struct Span {
 }
 
 impl Profile {
+    /// Adds to a trace what the profile knows.
+    fn complete(&self, trace: Trace) -> Trace {
+        Trace {
+            speed_up: Some(SpeedUp {
+                work: self.work,
+                span: self.burdened.span.max(f64::MIN_POSITIVE),
+                measured: vec![(1, 1.0), (self.workers, self.speed_up())],
+            }),
+            baseline: Some(Baseline {
+                workers: 1,
+                duration: self.serial.as_nanos() as u64,
+                busy: self.serial.as_nanos() as u64,
+            }),
+            ..trace
+        }
+    }
+
     /// Returns a warning if the profile has seen neither a task nor a loop: a program that makes its tasks in another way than
     /// through its token seems to be serial.
     pub fn warning(&self) -> Option<&'static str> {

@@ -359,6 +359,27 @@ fn profile_reports_work_span_and_where_the_time_goes() {
 }
 
 #[test]
+fn profile_writes_a_report_and_events_of_one_run() {
+    let folder = std::env::temp_dir().join(format!("purloin-profile-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = |name: &str| folder.join(name).to_str().unwrap().to_string();
+    let (html, events) = (path("report.html"), path("events.json"));
+    let output = purloin(&["profile", "fib=24", "--html", &html, "--trace", &events]);
+    assert!(output.status.success());
+    let page = std::fs::read_to_string(html).unwrap();
+    assert!(page.contains("\"speedup\":{\"work\":"));
+    assert!(page.contains("\"program\":\"purloin profile fib=24\""));
+    let events: Value = serde_json::from_slice(&std::fs::read(events).unwrap()).unwrap();
+    assert!(events["traceEvents"].as_array().unwrap().len() > 10);
+    std::fs::remove_dir_all(folder).unwrap();
+    let text = refusal(&["profile", "fib=9", "--html", "/nonexistent/report.html"]);
+    assert!(
+        text.contains("cannot write /nonexistent/report.html"),
+        "{text}"
+    );
+}
+
+#[test]
 fn a_short_run_is_repeated_and_the_profile_says_so() {
     let output = purloin(&["profile", "fib=5", "--scheduler", "direct-stack"]);
     assert!(output.status.success());

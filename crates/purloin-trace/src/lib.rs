@@ -46,10 +46,23 @@ pub struct Trace {
     pub pools: Vec<PoolTrace>,
     /// Number of pools that have ended and of which nothing is kept, because many have ended since.
     pub dropped_pools: usize,
+    /// How fast the program could be, if that was measured.
+    pub speed_up: Option<SpeedUp>,
     /// Another run of the program, to compare with.
     pub baseline: Option<Baseline>,
     /// Threads outside of all pools that have recorded anything.
     pub threads: Vec<Track>,
+}
+
+/// How fast a program could be, according to its work and its span.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SpeedUp {
+    /// The time of all tasks, in seconds.
+    pub work: f64,
+    /// The time of the longest chain of tasks that wait for each other, in seconds.
+    pub span: f64,
+    /// Numbers of workers, each with the measured speed-up.
+    pub measured: Vec<(usize, f64)>,
 }
 
 /// What the workers of a pool did.
@@ -91,11 +104,38 @@ pub struct ProcessorTime {
     pub waited: u64,
 }
 
+impl Track {
+    /// Drops the events before `begin`. A worker's activity at this time stays known.
+    fn cut(&mut self, begin: u64) {
+        let first = self.events.partition_point(|event| event.time < begin);
+        let is_activity = |event: &&Event| matches!(event.what, What::Begins(_));
+        let last = self.events[..first].iter().rev().find(is_activity).copied();
+        let last = last.map(|last| Event {
+            time: begin,
+            ..last
+        });
+        self.events.splice(..first, last);
+        // What the system says is about the whole life of the thread.
+        self.processor = None;
+        self.lost = 0;
+    }
+}
+
 impl Trace {
     /// Returns the pool whose workers ran the program for the longest time.
     pub fn main_pool(&self) -> Option<(&PoolTrace, Overview)> {
         let overviews = self.pools.iter().map(|pool| (pool, Overview::of(pool)));
         overviews.max_by_key(|(_, overview)| overview.busy())
+    }
+
+    /// Returns the part of the trace from `begin` on.
+    pub fn after(mut self, begin: u64) -> Trace {
+        for pool in &mut self.pools {
+            pool.begin = pool.begin.max(begin);
+            pool.tracks.iter_mut().for_each(|track| track.cut(begin));
+        }
+        self.threads.iter_mut().for_each(|track| track.cut(begin));
+        self
     }
 
     /// Returns the number of events that were overwritten, over all threads.

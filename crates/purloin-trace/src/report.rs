@@ -89,6 +89,20 @@ fn data(trace: &Trace) -> String {
                 with_unit(other.duration)
             ));
         }
+        if let Some(speed_up) = &trace.speed_up {
+            json.member("speedup").object(|json| {
+                json.member("work").plain(speed_up.work);
+                json.member("span").plain(speed_up.span);
+                json.member("measured").array(|json| {
+                    for &(workers, speed_up) in &speed_up.measured {
+                        json.array(|json| {
+                            json.plain(workers);
+                            json.number(speed_up);
+                        });
+                    }
+                });
+            });
+        }
         json.member("verdict").object(|json| {
             json.member("title").string(&verdict.title);
             json.member("kind").string(verdict.kind.name());

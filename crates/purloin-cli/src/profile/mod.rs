@@ -5,6 +5,7 @@ mod report;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use purloin::trace::Trace;
 use purloin_command::{Destination, Failure, Machine, cores, print, progress};
 use purloin_measure::arguments::{parse_job, parse_time_or_cycles, parse_workers};
 use purloin_measure::profile::Case;
@@ -21,6 +22,7 @@ use self::report::Report;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   purloin profile nqueens=12
+  purloin profile nqueens=12 --html report.html
   purloin profile stress=10 --scheduler direct-stack --workers 4 --json profile.json
 
 JSON: times end with _seconds or _ns. spans has the span for free steals and for steals of --cost;
@@ -54,7 +56,18 @@ pub struct Args {
     /// Write the result as JSON to this file, or to standard output with -
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
+
+    /// Write a report of one more run to this file: a page with a timeline
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+
+    /// Write the events of this run to this file, for ui.perfetto.dev
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
 }
+
+/// Number of events of each worker in a report.
+const EVENTS: usize = 1 << 16;
 
 fn parse_cost(text: &str) -> Result<Duration, String> {
     parse_time_or_cycles(text).ok_or_else(|| {
@@ -69,7 +82,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     scheduler.check_profile().map_err(Failure::Usage)?;
     // Opens the file first, because an unwritable file must not cost the user a finished
     // measurement.
-    let destination = args.json.as_deref().map(Destination::open).transpose()?;
+    let open = |path: &Option<PathBuf>| path.as_deref().map(Destination::open).transpose();
+    let (destination, html, events) = (open(&args.json)?, open(&args.html)?, open(&args.trace)?);
+    let scheduler = match (&html, &events) {
+        (None, None) => scheduler,
+        _ => scheduler.traced(EVENTS),
+    };
     let workers = args.workers.unwrap_or_else(cores);
     let progress = progress(1, "profiles");
     progress.set_message(job.to_string());
@@ -81,10 +99,30 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     {
         print(&text(&case))?;
     }
+    if let Some(trace) = &case.profile.trace {
+        let program = format!("purloin profile {}", case.job);
+        let trace = Trace {
+            program,
+            ..trace.clone()
+        };
+        if let Some(html) = html {
+            html.write_bytes(&written(|to| trace.write_report(to)))?;
+        }
+        if let Some(events) = events {
+            events.write_bytes(&written(|to| trace.write_events(to)))?;
+        }
+    }
     match destination {
         Some(destination) => destination.write(&Report::of(&case)),
         None => Ok(()),
     }
+}
+
+/// Returns what `write` writes.
+fn written(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write(&mut bytes).expect("writing to memory cannot fail");
+    bytes
 }
 
 /// Returns the profile as a text.

@@ -33,6 +33,8 @@ pub struct Options {
     pub spares: Option<usize>,
     /// Whether workers measure where their time goes. `--stats full` sets it, not `--scheduler`.
     pub timed: bool,
+    /// Number of events that the pool keeps for each worker; `purloin profile` sets it, not `--scheduler`.
+    pub traced: usize,
 }
 
 impl Default for Options {
@@ -52,6 +54,7 @@ impl Default for Options {
             splitting: Splitting::default(),
             spares: None,
             timed: false,
+            traced: 0,
         }
     }
 }

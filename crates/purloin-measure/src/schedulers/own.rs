@@ -202,6 +202,7 @@ fn builder<S: Scheduler>(workers: usize, options: &Options, scheduler: S) -> Bui
         .stack_size(STACK_SIZE)
         .splitting(options.splitting)
         .timed(options.timed)
+        .traced(options.traced)
         .scheduler(scheduler);
     let builder = match options.spares {
         Some(spares) => builder.spare_workers(spares),

@@ -171,6 +171,12 @@ impl Spec {
         }
     }
 
+    /// Lets the pool keep this number of events of each worker.
+    pub fn traced(mut self, events: usize) -> Spec {
+        self.options.traced = events;
+        self
+    }
+
     /// Profiles a kernel under the scheduler.
     pub fn profile(
         &self,

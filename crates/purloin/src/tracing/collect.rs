@@ -220,6 +220,7 @@ fn collect<'p>(pools: impl Iterator<Item = &'p PoolRecord>) -> Trace {
         threads: threads.collect(),
         dropped_pools: 0,
         baseline: None,
+        speed_up: None,
     }
 }
 
