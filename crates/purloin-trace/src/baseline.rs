@@ -14,9 +14,9 @@ pub struct Baseline {
 }
 
 impl Baseline {
-    /// Returns what the main pool of a trace took, if it ran anything.
+    /// Returns what the main pool of a trace took, if it ran anything and no event is lost.
     pub fn of(trace: &Trace) -> Option<Baseline> {
-        let (_, pool) = trace.main_pool()?;
+        let (_, pool) = trace.main_pool().filter(|_| trace.lost() == 0)?;
         Some(Baseline::of_pool(&pool)).filter(|baseline| baseline.busy > 0)
     }
 

@@ -2,10 +2,11 @@
 
 /// What a worker does, as its stopwatch counts it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum Activity {
     /// Runs the program.
     Application,
-    /// Steals. Only the stopwatch's totals have this: a steal is one [`What::Steal`].
+    /// Steals. Only the stopwatch's totals have this: a steal is one [`What::Stole`].
     Stealing,
     /// Looks for work, or sleeps.
     Searching,
@@ -45,26 +46,40 @@ pub struct Event {
 
 /// What has happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum What {
-    /// The worker begins this activity.
+    /// The worker begins this activity. The thread of a worker begins with this event.
     Begins(Activity),
-    /// The worker has stolen a task, and is about to run it.
+    /// The thread of the worker ends.
+    ThreadEnd,
+    /// The worker has stolen a task, after an attempt that began at this time.
+    Stole {
+        /// When the attempt began.
+        since: u64,
+    },
+    /// The victim of the next [`Steal`](Self::Steal) did not answer, so the thief has taken a private task.
+    Forced,
+    /// The worker begins the stolen task.
     Steal {
         /// The worker that had the task.
         victim: u32,
         /// The depth of the task in the program's tree, extrapolated from the branch that the victim ran.
         depth: u32,
-        /// When the attempt began.
-        since: u64,
     },
     /// The newest stolen task has ended.
     TaskEnd,
+    /// The idle worker begins a call or a job from outside of the pool.
+    Call,
     /// The thread goes to sleep.
     Asleep,
     /// The thread has woken up.
     Awake,
-    /// The blocked worker has its processor again.
+    /// The blocked worker hands off its processor.
+    HandoffBegin,
+    /// The worker has its processor again.
     HandoffEnd,
+    /// The worker has made tasks public.
+    Published,
     /// The thread wakes a worker of the pool with this number.
     Wake {
         /// The number of the pool, modulo 2³².
@@ -76,13 +91,4 @@ pub enum What {
     SpanBegin(&'static str),
     /// The newest span has ended.
     SpanEnd,
-    /// A counter of the pool's statistics has been increased. This is its name.
-    Counted(&'static str),
 }
-
-/// The name of the counter of hand-offs: the blocked worker has handed off its processor.
-pub(crate) const HANDOFFS: &str = "handoffs";
-/// The name of the counter of forced steals: the steal that follows has not waited for the victim.
-pub(crate) const FORCED: &str = "forced_steals";
-/// The name of the counter of publications.
-pub(crate) const PUBLICATIONS: &str = "publications";

@@ -76,6 +76,9 @@ pub struct PoolTrace {
     pub begin: u64,
     /// When the pool ended, or the end of the trace.
     pub end: u64,
+    /// The begin and the end of the program, if the trace covers all of it. Then the time in which no pool exists counts,
+    /// too.
+    pub whole_program: Option<(u64, u64)>,
     /// The workers, with the spare workers that were started.
     pub tracks: Vec<Track>,
 }
@@ -104,6 +107,15 @@ pub struct ProcessorTime {
     pub waited: u64,
 }
 
+impl PoolTrace {
+    /// Returns the time from which on each worker has its events.
+    pub(crate) fn held_from(&self) -> u64 {
+        let cut = self.tracks.iter().filter(|track| track.lost > 0);
+        let begins = cut.filter_map(|track| Some(track.events.first()?.time));
+        begins.max().unwrap_or(0)
+    }
+}
+
 impl Track {
     /// Drops the events before `begin`. A worker's activity at this time stays known.
     fn cut(&mut self, begin: u64) {
@@ -122,10 +134,14 @@ impl Track {
 }
 
 impl Trace {
-    /// Returns the pool whose workers ran the program for the longest time.
+    /// Returns the pool whose threads used the processors for the longest time. Where the system does not tell, it is the pool
+    /// whose workers ran the program for the longest time.
     pub fn main_pool(&self) -> Option<(&PoolTrace, Overview)> {
         let overviews = self.pools.iter().map(|pool| (pool, Overview::of(pool)));
-        overviews.max_by_key(|(_, overview)| overview.busy())
+        overviews.max_by_key(|(_, overview)| match overview.processor {
+            Some(processor) => processor.ran.min(overview.busy()),
+            None => overview.busy(),
+        })
     }
 
     /// Returns the part of the trace from `begin` on.
@@ -147,11 +163,7 @@ impl Trace {
     /// Returns the share of the run that the trace holds: from the first time of which every worker still has its
     /// events, to the end.
     pub fn share_held(&self) -> f64 {
-        let tracks = self.pools.iter().flat_map(|pool| &pool.tracks);
-        let is_cut = tracks.filter(|track| track.lost > 0);
-        let begin = is_cut
-            .filter_map(|track| Some(track.events.first()?.time))
-            .max();
+        let begin = self.pools.iter().map(PoolTrace::held_from).max();
         let held = self.end.saturating_sub(begin.unwrap_or(0));
         held as f64 / self.end.max(1) as f64
     }

@@ -1,7 +1,7 @@
 //! What the workers of a pool did together.
 
-use crate::timeline::{Interval, State, Steal, StealKind, Timeline};
-use crate::{Activity, PoolTrace, ProcessorTime, Track, What};
+use crate::timeline::{Interval, State, Steal, Timeline};
+use crate::{PoolTrace, ProcessorTime, Track};
 
 /// Maximum number of steps of a [`Parallelism`].
 const STEPS: u64 = 600;
@@ -19,7 +19,8 @@ pub struct Overview {
     pub workers: usize,
     /// What each worker did.
     pub timelines: Vec<Timeline>,
-    /// The first and the last time at which a worker ran the program, in nanoseconds.
+    /// The time that counts, in nanoseconds: the life of the program if the trace covers it, or else the time from the first to
+    /// the last moment at which a worker ran the program. It begins later if events are lost.
     pub window: (u64, u64),
     /// The time in each state from the first to the last of these, summed over all workers but without idle spare workers.
     pub totals: [u64; State::ALL.len()],
@@ -29,7 +30,7 @@ pub struct Overview {
     pub longest_idle: Option<(u64, u64)>,
     /// The longest time within the window in which only one worker ran the program, and the worker.
     pub longest_alone: Option<((u64, u64), usize)>,
-    /// Number of times that a worker began to run the program other than by a steal: calls and jobs from outside.
+    /// Number of calls and jobs from outside.
     pub calls: u64,
     /// What the system says about all workers.
     pub processor: Option<ProcessorTime>,
@@ -54,6 +55,7 @@ pub struct WakeUp {
 
 /// A thread that wakes workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Waker {
     /// A worker of the same pool.
     Worker(usize),
@@ -133,16 +135,22 @@ impl Overview {
     /// Returns what the workers of `pool` did.
     pub fn of(pool: &PoolTrace) -> Overview {
         let tracks = &pool.tracks;
-        let timelines: Vec<_> = tracks
+        let mut timelines: Vec<_> = tracks
             .iter()
             .map(|track| Timeline::of(pool, track))
             .collect();
+        // Before this time, a part of the workers would seem to do nothing.
+        let held = pool.held_from();
+        timelines.iter_mut().for_each(|timeline| timeline.cut(held));
+        let whole = pool
+            .whole_program
+            .map(|(begin, end)| (begin.max(held), end));
         let Running {
             times: running,
             window,
             longest_idle,
             longest_alone,
-        } = Running::count(&timelines);
+        } = Running::count(&timelines, whole);
         let mut totals = [0; State::ALL.len()];
         for (timeline, track) in timelines.iter().zip(tracks) {
             for interval in &timeline.intervals {
@@ -153,7 +161,11 @@ impl Overview {
                 }
             }
         }
-        let processor = tracks.iter().map(|track| track.processor);
+        // It is about the whole life of the threads.
+        let is_whole = tracks.iter().all(|track| track.lost == 0);
+        let processor = tracks
+            .iter()
+            .map(|track| track.processor.filter(|_| is_whole));
         let processor = processor.reduce(|a, b| {
             let (a, b) = (a?, b?);
             Some(ProcessorTime {
@@ -168,7 +180,7 @@ impl Overview {
             running,
             longest_idle,
             longest_alone,
-            calls: calls(tracks, &timelines),
+            calls: timelines.iter().map(|timeline| timeline.calls).sum(),
             processor: processor.flatten(),
             parallelism: Parallelism::of(pool, &timelines),
             steal_sizes: StealSizes::of(timelines.iter().flat_map(|timeline| &timeline.steals)),
@@ -255,18 +267,6 @@ struct Running {
     longest_alone: Option<((u64, u64), usize)>,
 }
 
-/// Returns how often a worker began to run the program other than by a steal.
-fn calls(tracks: &[Track], timelines: &[Timeline]) -> u64 {
-    let begins = What::Begins(Activity::Application);
-    let begun = tracks
-        .iter()
-        .flat_map(|track| &track.events)
-        .filter(|event| event.what == begins);
-    let steals = timelines.iter().flat_map(|timeline| &timeline.steals);
-    let steals = steals.filter(|steal| steal.kind != StealKind::Leapfrog);
-    (begun.count() as u64).saturating_sub(steals.count() as u64)
-}
-
 /// Returns the longer of two times.
 fn longer(a: Option<(u64, u64)>, b: (u64, u64)) -> (u64, u64) {
     match a {
@@ -276,7 +276,8 @@ fn longer(a: Option<(u64, u64)>, b: (u64, u64)) -> (u64, u64) {
 }
 
 impl Running {
-    fn count(timelines: &[Timeline]) -> Running {
+    /// Counts within `whole`, or else from the first to the last time at which a worker ran the program.
+    fn count(timelines: &[Timeline], whole: Option<(u64, u64)>) -> Running {
         let mut changes: Vec<(u64, bool, usize)> = Vec::new();
         for (worker, timeline) in timelines.iter().enumerate() {
             for interval in timeline
@@ -293,7 +294,7 @@ impl Running {
         let (Some(first), Some(last)) = (changes.first(), changes.last()) else {
             return Running::default();
         };
-        let window = (first.0, last.0);
+        let window = whole.unwrap_or((first.0, last.0));
         let (mut times, mut runs) = (Vec::new(), vec![false; timelines.len()]);
         let (mut count, mut since) = (0_usize, window.0);
         let (mut longest_idle, mut longest_alone) = (None, None);
@@ -317,6 +318,10 @@ impl Running {
             runs[worker] = begins;
             count = if begins { count + 1 } else { count - 1 };
             since = time;
+        }
+        if window.1 > since {
+            times[0] += window.1 - since;
+            longest_idle = Some(longer(longest_idle, (since, window.1)));
         }
         Running {
             times,

@@ -6,15 +6,14 @@
 use std::collections::BTreeMap;
 use std::io::{Result, Write};
 
-use crate::event::{FORCED, PUBLICATIONS};
 use crate::format::with_unit;
 use crate::json::Json;
 use crate::overview::{Overview, Parallelism, StealSizes, Waker};
 use crate::timeline::{Interval, Span, State, Timeline};
-use crate::{Activity, Baseline, PoolTrace, Trace, Verdict, What};
+use crate::{Baseline, PoolTrace, Trace, Verdict, What};
 
-/// Maximum number of intervals, of steals and of spans in a page, over all workers of a pool. With more, the page would
-/// be larger than 5 MB.
+/// Maximum number of intervals, of steals and of spans in a page, divided by the number of pools. With more, the page would be
+/// larger than 5 MB.
 const MAX_INTERVALS: usize = 160_000;
 const MAX_STEALS: usize = 40_000;
 const MAX_SPANS: usize = 40_000;
@@ -147,7 +146,8 @@ fn write_pool(
     let overview = Overview::of(pool);
     let timelines = &overview.timelines;
     let count = |of: fn(&Timeline) -> usize| timelines.iter().map(of).sum::<usize>();
-    let resolution = resolution(timelines);
+    let pools = trace.pools.len();
+    let resolution = resolution(timelines, MAX_INTERVALS / pools);
     if resolution > 0 {
         notes.push(format!(
             "Intervals of pool {} that are shorter than {} are merged with their neighbours.",
@@ -161,7 +161,7 @@ fn write_pool(
             .iter()
             .flat_map(|t| &t.spans)
             .map(|s| s.end - s.begin),
-        MAX_SPANS,
+        MAX_SPANS / pools,
     );
     if shortest > 0 {
         notes.push(format!(
@@ -193,13 +193,10 @@ fn write_pool(
                 });
             }
         });
-        write_steals(json, timelines);
+        write_steals(json, timelines, MAX_STEALS / pools);
+        let wake_ups = overview.wake_ups(pool, &trace.threads);
         json.member("wakes").array(|json| {
-            for wake in overview
-                .wake_ups(pool, &trace.threads)
-                .iter()
-                .take(MAX_STEALS)
-            {
+            for wake in wake_ups.iter().take(MAX_STEALS) {
                 json.time(wake.time);
                 match wake.waker {
                     Waker::Worker(worker) => json.plain(worker),
@@ -212,7 +209,7 @@ fn write_pool(
         write_parallelism(json, &overview.parallelism);
         write_sizes(json, &overview.steal_sizes);
         write_matrix(json, pool, timelines);
-        write_counts(json, pool, timelines);
+        write_counts(json, pool, timelines, wake_ups.len());
     });
 }
 
@@ -231,7 +228,7 @@ fn write_spans(json: &mut Json, timeline: &Timeline, shortest: u64, names: &mut 
     });
 }
 
-fn write_steals(json: &mut Json, timelines: &[Timeline]) {
+fn write_steals(json: &mut Json, timelines: &[Timeline], most: usize) {
     let all = || {
         timelines
             .iter()
@@ -239,7 +236,7 @@ fn write_steals(json: &mut Json, timelines: &[Timeline]) {
             .flat_map(|(thief, timeline)| timeline.steals.iter().map(move |steal| (thief, steal)))
     };
     let total = all().count();
-    let shortest = shortest_kept(all().map(|(_, steal)| steal.run), MAX_STEALS);
+    let shortest = shortest_kept(all().map(|(_, steal)| steal.run), most);
     let mut steals: Vec<_> = all().filter(|(_, steal)| steal.run >= shortest).collect();
     steals.sort_unstable_by_key(|(_, steal)| steal.time);
     json.member("steals_total").plain(total);
@@ -312,24 +309,23 @@ fn write_matrix(json: &mut Json, pool: &PoolTrace, timelines: &[Timeline]) {
     });
 }
 
-fn write_counts(json: &mut Json, pool: &PoolTrace, timelines: &[Timeline]) {
+fn write_counts(json: &mut Json, pool: &PoolTrace, timelines: &[Timeline], wake_ups: usize) {
     let events = || pool.tracks.iter().flat_map(|track| &track.events);
     let count = |what: What| events().filter(|event| event.what == what).count();
+    let sum = |of: fn(&Timeline) -> u64| timelines.iter().map(of).sum::<u64>();
     json.member("counts").object(|json| {
         json.member("publications")
-            .plain(count(What::Counted(PUBLICATIONS)));
-        json.member("forced").plain(count(What::Counted(FORCED)));
+            .plain(sum(|timeline| timeline.publications));
+        json.member("forced").plain(count(What::Forced));
         json.member("sleeps").plain(count(What::Asleep));
-        json.member("calls")
-            .plain(count(What::Begins(Activity::Application)));
-        let wakes = timelines.iter().map(|timeline| timeline.wakes.len());
-        json.member("wakeups").plain(wakes.sum::<usize>());
+        json.member("calls").plain(sum(|timeline| timeline.calls));
+        json.member("wakeups").plain(wake_ups);
     });
 }
 
-/// Returns the length below which intervals are merged, so that the page has no more than [`MAX_INTERVALS`]: 0 if it has
-/// room for all.
-fn resolution(timelines: &[Timeline]) -> u64 {
+/// Returns the length below which intervals are merged, so that there are at most `most`: 0 if there is room
+/// for all.
+fn resolution(timelines: &[Timeline], most: usize) -> u64 {
     let count = |resolution| {
         let merged = timelines
             .iter()
@@ -337,7 +333,7 @@ fn resolution(timelines: &[Timeline]) -> u64 {
         merged.sum::<usize>()
     };
     let mut resolution = 0;
-    while count(resolution) > MAX_INTERVALS {
+    while count(resolution) > most {
         resolution = (2 * resolution).max(1000);
     }
     resolution

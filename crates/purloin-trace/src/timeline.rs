@@ -1,10 +1,11 @@
 //! What one worker did and when, from its events.
 
-use crate::event::{Activity, Event, FORCED, HANDOFFS, What};
+use crate::event::{Activity, Event, What};
 use crate::{PoolTrace, Track};
 
 /// The state of a worker.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum State {
     /// Runs the program.
     Running,
@@ -61,6 +62,7 @@ pub struct Interval {
 
 /// How a thief got a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum StealKind {
     /// The victim had made the task public.
     Public,
@@ -125,6 +127,10 @@ pub struct Timeline {
     pub wakes: Vec<Wake>,
     /// The times at which the worker woke up.
     pub awakenings: Vec<u64>,
+    /// Number of calls and jobs from outside that the idle worker has begun.
+    pub calls: u64,
+    /// How often the worker has made tasks public.
+    pub publications: u64,
 }
 
 impl Timeline {
@@ -136,6 +142,17 @@ impl Timeline {
     /// Returns what a thread outside of all pools has recorded.
     pub fn of_thread(track: &Track, end: u64) -> Timeline {
         Reader::default().read(&track.events, end)
+    }
+
+    /// Drops what was before `begin`.
+    pub(crate) fn cut(&mut self, begin: u64) {
+        self.intervals.retain(|interval| interval.end > begin);
+        if let Some(first) = self.intervals.first_mut() {
+            first.begin = first.begin.max(begin);
+        }
+        self.steals.retain(|steal| steal.time >= begin);
+        self.spans.retain(|span| span.end > begin);
+        self.wakes.retain(|wake| wake.time >= begin);
     }
 
     /// Returns the name of the innermost span around `time`, if there is one.
@@ -164,9 +181,12 @@ struct Reader {
     /// The worker's activity, if it is known.
     activity: Option<Activity>,
     is_asleep: bool,
-    has_handed_off: bool,
+    /// Number of hand-offs that have not ended.
+    handoffs: usize,
     /// Whether the next steal is a forced one.
     is_forced: bool,
+    /// How long the next steal has taken.
+    cost: u64,
     /// The stolen tasks that have not ended, by their places in the list of steals.
     tasks: Vec<usize>,
     /// The spans that have not ended.
@@ -194,28 +214,32 @@ impl Reader {
             What::Begins(activity) => {
                 self.advance(time);
                 self.activity = Some(activity);
-                // A worker that runs again has its processor, and is awake.
+                // A worker that runs again is awake.
                 self.is_asleep = false;
             }
-            What::Steal {
-                victim,
-                depth,
-                since,
-            } => {
+            What::ThreadEnd => {
+                self.advance(time);
+                self.activity = None;
+            }
+            What::Stole { since } => {
                 self.advance(since);
+                self.add(time, State::Stealing);
+                self.cost = time.saturating_sub(since);
+            }
+            What::Forced => self.is_forced = true,
+            What::Steal { victim, depth } => {
                 let kind = match self.activity {
                     _ if self.is_forced => StealKind::Forced,
                     Some(activity) if activity.is_blocked() => StealKind::Leapfrog,
                     _ => StealKind::Public,
                 };
                 self.is_forced = false;
-                self.add(time, State::Stealing);
                 self.tasks.push(self.timeline.steals.len());
                 self.timeline.steals.push(Steal {
                     time,
                     victim,
                     depth,
-                    cost: time.saturating_sub(since),
+                    cost: std::mem::take(&mut self.cost),
                     run: 0,
                     kind,
                 });
@@ -225,6 +249,7 @@ impl Reader {
                     self.end_task(task, time);
                 }
             }
+            What::Call => self.timeline.calls += 1,
             What::Asleep => {
                 self.advance(time);
                 self.is_asleep = true;
@@ -234,19 +259,18 @@ impl Reader {
                 self.is_asleep = false;
                 self.timeline.awakenings.push(time);
             }
+            What::HandoffBegin => {
+                self.advance(time);
+                self.handoffs += 1;
+            }
             What::HandoffEnd => {
                 self.advance(time);
-                self.has_handed_off = false;
+                self.handoffs = self.handoffs.saturating_sub(1);
             }
+            What::Published => self.timeline.publications += 1,
             What::Wake { pool, worker } => self.timeline.wakes.push(Wake { time, pool, worker }),
             What::SpanBegin(name) => self.spans.push((time, name)),
             What::SpanEnd => self.end_span(time),
-            What::Counted(HANDOFFS) => {
-                self.advance(time);
-                self.has_handed_off = true;
-            }
-            What::Counted(FORCED) => self.is_forced = true,
-            What::Counted(_) => (),
         }
     }
 
@@ -269,7 +293,7 @@ impl Reader {
 
     fn state(&self) -> Option<State> {
         Some(match self.activity? {
-            _ if self.has_handed_off => State::HandedOff,
+            _ if self.handoffs > 0 => State::HandedOff,
             Activity::Application => State::Running,
             Activity::ApplicationInJoin => State::RunningWhileBlocked,
             Activity::SearchingInJoin => State::Blocked,
@@ -325,17 +349,17 @@ mod tests {
         let steal = What::Steal {
             victim: 1,
             depth: 3,
-            since: 40,
         };
         let timeline = timeline(
             &[
                 (0, What::Begins(Activity::Searching)),
                 (10, What::Asleep),
                 (30, What::Awake),
-                (45, steal),
+                (45, What::Stole { since: 40 }),
                 (46, What::Begins(Activity::Application)),
+                (47, steal),
                 (50, What::Begins(Activity::SearchingInJoin)),
-                (55, What::Counted(HANDOFFS)),
+                (55, What::HandoffBegin),
                 (70, What::HandoffEnd),
                 (71, What::Begins(Activity::Application)),
                 (90, What::TaskEnd),
@@ -366,7 +390,7 @@ mod tests {
         let steal = timeline.steals[0];
         assert_eq!(
             (steal.cost, steal.run, steal.kind),
-            (5, 45, StealKind::Public)
+            (5, 43, StealKind::Public)
         );
     }
 
@@ -421,22 +445,52 @@ mod tests {
 
     #[test]
     fn a_forced_steal_and_a_leapfrog_say_so() {
-        let steal = |since| What::Steal {
+        let steal = What::Steal {
             victim: 0,
             depth: 0,
-            since,
         };
         let timeline = timeline(
             &[
-                (5, What::Counted(FORCED)),
-                (6, steal(4)),
+                (4, What::Forced),
+                (5, What::Stole { since: 4 }),
+                (6, steal),
                 (7, What::TaskEnd),
                 (8, What::Begins(Activity::SearchingInJoin)),
-                (9, steal(8)),
+                (9, steal),
             ],
             10,
         );
-        let kinds: Vec<_> = timeline.steals.iter().map(|steal| steal.kind).collect();
-        assert_eq!(kinds, [StealKind::Forced, StealKind::Leapfrog]);
+        let kinds: Vec<_> = timeline
+            .steals
+            .iter()
+            .map(|steal| (steal.kind, steal.cost))
+            .collect();
+        assert_eq!(kinds, [(StealKind::Forced, 1), (StealKind::Leapfrog, 0)]);
+    }
+
+    #[test]
+    fn an_inner_handoff_does_not_end_the_outer_one() {
+        let timeline = timeline(
+            &[
+                (0, What::Begins(Activity::Application)),
+                (2, What::HandoffBegin),
+                (3, What::HandoffBegin),
+                (5, What::HandoffEnd),
+                (7, What::HandoffEnd),
+                (9, What::ThreadEnd),
+            ],
+            20,
+        );
+        let states: Vec<_> = timeline
+            .intervals
+            .iter()
+            .map(|i| (i.begin, i.end, i.state))
+            .collect();
+        let expected = [
+            (0, 2, State::Running),
+            (2, 7, State::HandedOff),
+            (7, 9, State::Running),
+        ];
+        assert_eq!(states, expected);
     }
 }

@@ -1,7 +1,11 @@
 //! Why a run was not faster, in one sentence.
 //!
-//! A trace has one run, so it tells what the workers did, and not what a serial program would have taken. The rules below
-//! are in the order in which they are tried. Each says what it has seen, and what would help.
+//! Each rule looks for one reason, and estimates which share of the workers' time is lost by it. The reason with the largest
+//! loss is the verdict, and the next one follows as a detail if its loss is large, too. Without such a loss, the workers ran the
+//! program nearly all the time.
+//!
+//! One run tells what the workers did, and not what a serial program would have taken. So the rule for tasks that take longer
+//! because others run at the same time needs a second run.
 
 use crate::overview::Overview;
 use crate::timeline::{State, Timeline};
@@ -20,6 +24,7 @@ pub struct Verdict {
 
 /// What limits a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Kind {
     /// No worker ran anything.
     Nothing,
@@ -67,21 +72,23 @@ impl Kind {
     }
 }
 
-/// From this share on, workers are called busy.
-const BUSY: f64 = 0.9;
-/// From this share on, something that is not the program's own work is called the reason.
-const MUCH: f64 = 0.15;
-/// Below this time, in nanoseconds, the system's own work on a thread counts for too much.
-const MUCH_TIME: u64 = 5_000_000;
+/// A loss of this share of the workers' time counts as a reason.
+const MUCH: f64 = 0.12;
 /// From this share on, something explains nearly all of something else.
 const MOST: f64 = 0.8;
+/// The system updates the processor time of a thread at its clock ticks. A stall that is shorter than this for each worker, in
+/// nanoseconds, is not known.
+const TICK: u64 = 8_000_000;
 /// A run that is shorter than this, in nanoseconds, gets no verdict.
 const SHORT: u64 = 500_000;
-/// From this number of calls from outside on, their length matters, and what is small then, in nanoseconds.
+/// From this number of calls from outside on, their length matters.
 const MANY_CALLS: u64 = 100;
+/// A call from outside that runs for less than this, in nanoseconds, is small: waking a worker takes about as long.
 const SMALL_CALL: u64 = 50_000;
 /// From this number of steals on, their length matters.
 const MANY_STEALS: u64 = 100;
+/// Tasks may take this much longer because the threads of one core share it, or because all cores together run slower.
+const SHARED_CORES: f64 = 2.2;
 
 /// What the rules look at.
 struct Case<'t> {
@@ -90,46 +97,25 @@ struct Case<'t> {
     pool: Overview,
 }
 
+/// A reason, with the share of the workers' time that is lost by it.
+type Reason = (f64, Verdict);
+
 impl Verdict {
     /// Returns the verdict on the pool that has run most of the program.
     pub fn of(trace: &Trace) -> Verdict {
         let pool = trace.main_pool().map(|(_, pool)| pool);
         let Some(pool) = pool.filter(|pool| pool.busy() > 0) else {
-            return Verdict {
-                kind: Kind::Nothing,
-                title: "No worker ran anything. Call a pool, or a function such as purloin::join, in the part of the \
-                        program that takes the time."
-                    .into(),
-                details: Vec::new(),
-            };
+            let title = "No worker ran anything. Call a pool, or a function such as purloin::join, in the part of the program \
+                         that takes the time.";
+            return verdict(Kind::Nothing, title.into(), vec![]);
         };
         let case = Case { trace, pool };
-        let rules = [
-            Case::one_worker,
-            Case::short,
-            Case::calls,
-            Case::oversubscribed,
-            Case::waits,
-            Case::slower_tasks,
-            Case::busy,
-            Case::outside,
-            Case::grain,
-            Case::alone,
-        ];
-        let mut verdicts = rules.iter().filter_map(|rule| rule(&case)).fuse();
-        let mut verdict = verdicts.next().unwrap_or_else(|| case.few_tasks());
-        // Other threads may be there by chance, so the next reason counts, too.
-        if verdict.kind == Kind::Oversubscribed
-            && let Some(next) = verdicts.next()
-        {
-            verdict.details.push(next.title);
-            verdict.details.extend(next.details);
-        }
+        let mut verdict = case.verdict();
         let pool = &case.pool;
         verdict.details.push(format!(
-            "On average, {:.1} of {} workers ran the program, for {}.",
+            "On average, {:.1} of {} ran the program, for {}.",
             pool.use_of_workers() * pool.workers as f64,
-            pool.workers,
+            workers(pool.workers),
             with_unit(pool.duration()),
         ));
         verdict
@@ -159,30 +145,64 @@ fn length((begin, end): (u64, u64)) -> u64 {
     end - begin
 }
 
-/// Each rule returns a verdict if it applies.
 impl Case<'_> {
-    fn one_worker(&self) -> Option<Verdict> {
-        (self.pool.workers == 1).then(|| {
+    fn verdict(&self) -> Verdict {
+        if self.pool.busy() < SHORT {
+            let title = format!(
+                "The workers ran the program for only {}, which is too short to tell anything. Trace a longer run.",
+                with_unit(self.pool.busy())
+            );
+            return verdict(Kind::Short, title, vec![]);
+        }
+        if self.pool.workers == 1 {
             let title = "The pool had one worker, so nothing ran in parallel. Give it more: by PURLOIN_WORKERS=N, or by \
                          Builder::workers.";
-            verdict(Kind::OneWorker, title.into(), vec![])
-        })
+            return verdict(Kind::OneWorker, title.into(), vec![]);
+        }
+        let rules = [
+            Case::calls,
+            Case::oversubscribed,
+            Case::waits,
+            Case::slower_tasks,
+            Case::outside,
+            Case::grain,
+            Case::alone,
+            Case::few_tasks,
+        ];
+        let reasons = rules.iter().filter_map(|rule| rule(self));
+        let mut reasons: Vec<Reason> = reasons.filter(|(loss, _)| *loss > MUCH).collect();
+        // Stable: of two reasons with the same loss, the one that is more specific comes first.
+        reasons.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        let mut reasons = reasons.into_iter().map(|(_, verdict)| verdict);
+        let Some(mut verdict) = reasons.next() else {
+            return self.busy();
+        };
+        if let Some(next) = reasons.find(|next| next.kind != Kind::FewTasks) {
+            verdict.details.push(next.title);
+            verdict.details.extend(next.details);
+        }
+        verdict
     }
 
-    fn short(&self) -> Option<Verdict> {
-        (self.pool.duration() < SHORT).then(|| {
-            let title = format!(
-                "The program ran in the pool for only {}, which is too short to tell anything. Trace a longer run.",
-                with_unit(self.pool.duration())
-            );
-            verdict(Kind::Short, title, vec![])
-        })
+    /// Returns the share of the workers' time in which they did not run the program.
+    fn unused(&self) -> f64 {
+        (1.0 - self.pool.use_of_workers()).max(0.0)
+    }
+
+    fn calls(&self) -> Option<Reason> {
+        let (pool, calls) = (&self.pool, self.pool.calls);
+        (calls >= MANY_CALLS && pool.busy() / calls < SMALL_CALL).then_some(())?;
+        let title = format!(
+            "The program called the pool {calls} times from outside, and each call ran for {} on average, which is less \
+             than it takes to wake a worker. Make one call around the loop: code in the pool forks for next to nothing.",
+            with_unit(pool.busy() / calls)
+        );
+        Some((self.unused(), verdict(Kind::Calls, title, vec![])))
     }
 
     /// Returns the time in which the workers were awake and did not run on a processor, and the share of their time awake.
-    /// (A part of the time in which a worker is blocked it sleeps, so that time does not count as awake. A worker that has
-    /// just been woken is asleep until it runs.)
-    /// `None` if it is short or unknown.
+    /// `None` if it is short or unknown. (A part of the time in which a worker is blocked it sleeps, so that time does not count as awake. A
+    /// worker that has just been woken is asleep until it runs.)
     fn stalled(&self) -> Option<(u64, f64)> {
         let awake = [
             State::Running,
@@ -190,7 +210,7 @@ impl Case<'_> {
             State::Stealing,
             State::Searching,
         ];
-        let totals = self.pool.timelines.iter().map(|timeline| timeline.totals());
+        let totals = self.pool.timelines.iter().map(Timeline::totals);
         let awake: u64 = totals
             .map(|totals| {
                 awake
@@ -200,19 +220,20 @@ impl Case<'_> {
             })
             .sum();
         let stalled = awake.saturating_sub(self.pool.processor?.ran);
-        (stalled >= MUCH_TIME).then_some(())?;
+        (stalled >= TICK * self.pool.timelines.len() as u64).then_some(())?;
         Some((stalled, stalled as f64 / awake.max(1) as f64))
     }
 
-    fn oversubscribed(&self) -> Option<Verdict> {
+    fn oversubscribed(&self) -> Option<Reason> {
         let (stalled, share) = self.stalled()?;
         let waited = self.pool.processor?.waited;
-        (share > MUCH && waited as f64 > MOST * stalled as f64).then_some(())?;
-        let (workers, cores) = (self.pool.workers, self.trace.cores);
-        let way_out = match workers > cores {
-            true => {
-                format!("The pool had {workers} workers on {cores} cores: give it at most {cores}.")
-            }
+        (waited as f64 > MOST * stalled as f64).then_some(())?;
+        let (number, cores) = (self.pool.workers, self.trace.cores);
+        let way_out = match number > cores {
+            true => format!(
+                "The pool had {} on {cores} of the machine's cores: give it no more than that.",
+                workers(number)
+            ),
             false => {
                 "Stop other programs, or other threads of this one, or give the pool fewer workers."
                     .into()
@@ -222,47 +243,51 @@ impl Case<'_> {
             "For {} of the time in which the workers could have run, other threads had the processors. {way_out}",
             percent(share)
         );
-        Some(verdict(Kind::Oversubscribed, title, vec![]))
+        Some((share, verdict(Kind::Oversubscribed, title, vec![])))
     }
 
-    fn waits(&self) -> Option<Verdict> {
-        let (_, share) = self.stalled()?;
-        (share > MUCH).then_some(())?;
+    fn waits(&self) -> Option<Reason> {
+        let (stalled, share) = self.stalled()?;
+        let waited = self.pool.processor?.waited;
+        (waited as f64 <= MOST * stalled as f64).then_some(())?;
         let title = format!(
-            "For {} of the time in which tasks ran, they used no processor: they waited for a lock, a channel, a file or \
-             the network. Hold locks for a shorter time, or wrap the wait in purloin::blocking, so that another worker \
-             uses the processor.",
+            "For {} of the time in which the workers seemed to run, they used no processor: tasks waited for a lock, a \
+             channel, a file or the network. Hold locks for a shorter time, or put the wait into purloin::blocking, so that \
+             another worker uses the processor.",
             percent(share)
         );
-        Some(verdict(Kind::Waits, title, vec![]))
+        Some((share, verdict(Kind::Waits, title, vec![])))
     }
 
-    fn slower_tasks(&self) -> Option<Verdict> {
+    fn slower_tasks(&self) -> Option<Reason> {
         let (other, busy) = (self.trace.baseline?, self.pool.busy());
-        let is_more = self.pool.workers > other.workers;
-        let excess = busy.saturating_sub(other.busy);
-        (is_more && excess as f64 > MUCH * busy as f64).then_some(())?;
+        (self.pool.workers > other.workers).then_some(())?;
+        let excess = busy.saturating_sub(other.busy) as f64 / busy as f64;
+        let factor = busy as f64 / other.busy.max(1) as f64;
         let title = format!(
-            "All tasks together ran {:.1} times as long as with {}. They write to the same cache lines, such as those of an \
-             atomic counter or of a lock, or they share the memory's bandwidth or the allocator. Keep such data for each \
-             worker, and combine them at the end.",
-            busy as f64 / other.busy as f64,
+            "All tasks together ran {factor:.1} times as long as with {}: they write to the same cache lines, such as those of \
+             a counter or of a lock, or they share the memory's bandwidth or the allocator. Keep such data for each worker, \
+             and combine them at the end.",
             workers(other.workers),
         );
-        let detail = format!(
+        let mut details = vec![format!(
             "{} ran the program for {} in all, and {} for {}.",
             workers(self.pool.workers),
             with_unit(busy),
             workers(other.workers),
             with_unit(other.busy)
-        );
-        Some(verdict(Kind::SlowerTasks, title, vec![detail]))
+        )];
+        if factor < SHARED_CORES {
+            let other = "Some of it may be the machine: two threads on one core share its speed, and a processor runs slower \
+                         if all of its cores are in use.";
+            details.push(other.into());
+        }
+        let loss = excess * self.pool.use_of_workers();
+        Some((loss, verdict(Kind::SlowerTasks, title, details)))
     }
 
-    fn busy(&self) -> Option<Verdict> {
-        let share = self.pool.use_of_workers();
-        (share >= BUSY).then_some(())?;
-        let share = percent(share.min(1.0));
+    fn busy(&self) -> Verdict {
+        let share = percent(self.pool.use_of_workers().min(1.0));
         let Some(other) = self.trace.baseline else {
             let title = format!(
                 "The workers ran the program for {share} of the time. To see whether the tasks themselves are slower in \
@@ -270,7 +295,7 @@ impl Case<'_> {
             );
             let detail = "To compare, run the program with PURLOIN_WORKERS=1 PURLOIN_TRACE=one.json, and then again with \
                           PURLOIN_COMPARE=one.json.";
-            return Some(verdict(Kind::Busy, title, vec![detail.into()]));
+            return verdict(Kind::Busy, title, vec![detail.into()]);
         };
         let title = format!(
             "The workers ran the program for {share} of the time, and {:.1} times as fast as {}. Only less work, or more \
@@ -278,27 +303,12 @@ impl Case<'_> {
             other.duration as f64 / self.pool.duration().max(1) as f64,
             workers(other.workers)
         );
-        Some(verdict(Kind::Busy, title, vec![]))
+        verdict(Kind::Busy, title, vec![])
     }
 
-    fn calls(&self) -> Option<Verdict> {
-        let pool = &self.pool;
-        let calls = pool.calls;
-        (calls >= MANY_CALLS && pool.busy() / calls < SMALL_CALL).then_some(())?;
-        let title = format!(
-            "The program called the pool {calls} times from outside, and each call ran for {} on average, which is less \
-             than it takes to wake a worker. Make one call around the loop: the code inside of it forks for next to \
-             nothing.",
-            with_unit(pool.busy() / calls)
-        );
-        Some(verdict(Kind::Calls, title, vec![]))
-    }
-
-    fn outside(&self) -> Option<Verdict> {
+    fn outside(&self) -> Option<Reason> {
         let pool = &self.pool;
         let none = pool.share_with_at_most(0);
-        let idle = 1.0 - pool.use_of_workers();
-        (none > MUCH && none > idle / 2.0).then_some(())?;
         let title = format!(
             "For {} of the time, no worker ran anything: the program computed outside of the pool, or waited. Move that \
              part into the pool, or let it overlap with the calls.",
@@ -316,17 +326,20 @@ impl Case<'_> {
                 .find_map(|thread| thread.span_at(middle));
             place(time, "", span)
         });
-        Some(verdict(Kind::Outside, title, details.into_iter().collect()))
+        Some((
+            none,
+            verdict(Kind::Outside, title, details.into_iter().collect()),
+        ))
     }
 
-    fn grain(&self) -> Option<Verdict> {
+    fn grain(&self) -> Option<Reason> {
         let pool = &self.pool;
         let sizes = &pool.steal_sizes;
         let costly = sizes.costly as f64 / sizes.steals.max(1) as f64;
+        (sizes.steals >= MANY_STEALS && costly > 0.5).then_some(())?;
         let lost = [State::Stealing, State::Searching, State::Blocked];
         let lost: u64 = lost.iter().map(|&state| pool.total(state)).sum();
-        let lost = lost as f64 / (lost + pool.busy()).max(1) as f64;
-        (sizes.steals >= MANY_STEALS && costly > 0.5 && lost > MUCH).then_some(())?;
+        let lost = lost as f64 / (pool.workers as u64 * pool.duration()).max(1) as f64;
         let title = format!(
             "The tasks that thieves got are too small: half of them ran for less than {}, and a steal took {}. Fork \
              further out, so that large parts are there at the start.",
@@ -337,33 +350,49 @@ impl Case<'_> {
             "{} of {} steals took longer than the task that they brought.",
             sizes.costly, sizes.steals
         );
-        Some(verdict(Kind::Grain, title, vec![detail]))
+        Some((lost, verdict(Kind::Grain, title, vec![detail])))
     }
 
-    fn alone(&self) -> Option<Verdict> {
+    fn alone(&self) -> Option<Reason> {
         let pool = &self.pool;
-        let share = pool.share_with_at_most(1);
-        (share > MUCH).then_some(())?;
+        let share = pool.share_with_at_most(1) - pool.share_with_at_most(0);
         let title = format!(
-            "For {} of the time, at most one worker ran the program, and the others found nothing to do. Split that part \
-             into tasks.",
+            "For {} of the time, only one worker ran the program, and the others found nothing to do. Split that part into \
+             tasks.",
             percent(share)
         );
         let details = pool.longest_alone.map(|(time, worker)| {
             let span = pool.timelines[worker].span_at(time.0 + length(time) / 2);
             place(time, &format!(", on worker {worker}"), span)
         });
-        Some(verdict(Kind::Alone, title, details.into_iter().collect()))
+        let loss = share * (pool.workers - 1) as f64 / pool.workers as f64;
+        Some((
+            loss,
+            verdict(Kind::Alone, title, details.into_iter().collect()),
+        ))
     }
 
-    fn few_tasks(&self) -> Verdict {
+    /// The loss that remains if several workers ran, and not all.
+    fn few_tasks(&self) -> Option<Reason> {
+        let pool = &self.pool;
         let title = format!(
-            "The program had too few tasks for its {} workers: they ran it for {} of their time. Split the tasks further, \
-             or merge phases that wait for each other.",
-            self.pool.workers,
-            percent(self.pool.use_of_workers())
+            "The program had too few tasks for its {}: they ran it for {} of their time. Split the tasks further, or merge \
+             phases that wait for each other.",
+            workers(pool.workers),
+            percent(pool.use_of_workers())
         );
-        verdict(Kind::FewTasks, title, vec![])
+        let workers = pool.workers as f64;
+        let some = pool
+            .running
+            .iter()
+            .enumerate()
+            .skip(2)
+            .take(pool.workers.saturating_sub(2));
+        let lost: f64 = some
+            .map(|(running, &time)| time as f64 * (workers - running as f64) / workers)
+            .sum();
+        let loss = lost / pool.duration().max(1) as f64;
+        Some((loss, verdict(Kind::FewTasks, title, vec![])))
     }
 }
 

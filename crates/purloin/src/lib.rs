@@ -186,7 +186,7 @@ pub use loops::{
 };
 pub use per_worker::{Lent, PerWorker};
 pub use pool::{
-    Builder, Does, Pool, PoolState, WorkerStart, WorkerState, configure_global, global,
+    Builder, Pool, PoolState, WorkerActivity, WorkerStart, WorkerState, configure_global, global,
 };
 pub use progress::Progress;
 pub use runtime::{ReturnBarrier, Token};

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::common::{self, eventually, pool};
-use purloin::{Does, Pool, Worker};
+use purloin::{Pool, Worker, WorkerActivity};
 
 #[test]
 fn a_state_says_for_what_each_worker_waits() {
@@ -23,7 +23,7 @@ fn a_state_says_for_what_each_worker_waits() {
         eventually("both closures run", || started.load(Ordering::Relaxed) == 2);
         let both = |state: &purloin::PoolState| {
             let does: Vec<_> = state.workers.iter().map(|worker| worker.does).collect();
-            does.contains(&Does::Runs) && does.contains(&Does::WaitsForOther)
+            does.contains(&WorkerActivity::Runs) && does.contains(&WorkerActivity::WaitsForOther)
         };
         eventually("the first closure waits", || both(&pool.state()));
         let state = pool.state();
@@ -37,7 +37,7 @@ fn a_state_says_for_what_each_worker_waits() {
         pool.state()
             .workers
             .iter()
-            .all(|worker| worker.does == Does::Idle)
+            .all(|worker| worker.does == WorkerActivity::Idle)
     };
     eventually("all workers are idle", is_idle);
 }
@@ -58,7 +58,7 @@ fn a_worker_that_joins_a_stolen_task_names_its_thief() {
                 stolen.store(1, Ordering::Relaxed);
                 let waits = || w.pool().state().workers[own].does;
                 eventually("the owner waits", || {
-                    waits() == Does::WaitsForTask(w.index())
+                    waits() == WorkerActivity::WaitsForTask(w.index())
                 });
                 seen.store(1, Ordering::Relaxed);
             },

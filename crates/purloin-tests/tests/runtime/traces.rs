@@ -56,10 +56,20 @@ fn check_steals_and_times<S: Scheduler>(pool: &Pool<S>) {
     let forced = forced.filter(|steal| is_forced(steal.kind)).count() as u64;
     assert_eq!(forced, stats.forced_steals);
     for (timeline, times) in timelines.iter().zip(times) {
-        let ran = timeline.totals()[State::Running as usize];
-        let difference = ran.abs_diff(times.application.as_nanos() as u64);
-        // Nothing runs between the two readings. The scale of the clock is a measurement, and the same for both.
-        assert!(difference <= ran / 100 + 10_000, "{ran} {times:?}");
+        let totals = timeline.totals();
+        let states = [
+            (State::Running, times.application),
+            (State::RunningWhileBlocked, times.application_in_join),
+            (State::Stealing, times.stealing + times.stealing_in_join),
+        ];
+        // Nothing runs between the two readings. The scale of the clock is measured anew for the trace.
+        for (state, time) in states {
+            let (traced, counted) = (totals[state as usize], time.as_nanos() as u64);
+            assert!(
+                traced.abs_diff(counted) <= counted / 100 + 10_000,
+                "{state:?} {traced} {counted}"
+            );
+        }
     }
 }
 

@@ -24,7 +24,7 @@ mod unix {
 
     use crate::pool::shared::{Pools, lock_pools};
     use crate::sync::asymmetric;
-    use crate::this_thread;
+    use crate::{this_thread, tracing};
 
     /// Prepares this process for forks, once.
     pub(in crate::pool) fn prepare_for_forks() {
@@ -62,5 +62,6 @@ mod unix {
         unsafe { after() };
         this_thread::forget();
         asymmetric::forked();
+        tracing::forked();
     }
 }

@@ -46,7 +46,7 @@ pub(crate) use inbox::{Injected, Job};
 pub use quiescence::Quiescence;
 use shared::NEXT_POOL;
 pub use shared::Shared;
-pub use state::{Does, PoolState, WorkerState};
+pub use state::{PoolState, WorkerActivity, WorkerState};
 pub use threads::WorkerStart;
 pub use worker::batch::Batch;
 pub(crate) use worker::current::{current_of_default, of_pool};
@@ -375,18 +375,18 @@ impl<S: Scheduler> Pool<S> {
     /// Calls of other threads may be running, and go on. The spans of threads outside of the pool are in the trace, too.
     /// [`Trace`] has the formats: a table, a page in HTML, and events for Perfetto.
     pub fn trace(&self) -> Option<Trace> {
-        self.shared.trace.as_ref().map(|trace| trace.trace())
+        self.shared.trace.as_ref()?.trace()
     }
 
     /// Returns what each worker does at this moment, for what it waits, and what has not begun. For a program that hangs:
     /// print it from a thread outside of the pool, when a signal arrives for example.
     ///
     /// ```
-    /// use purloin::{Does, Pool};
+    /// use purloin::{WorkerActivity, Pool};
     ///
     /// let pool = Pool::builder().workers(2).build()?;
     /// let state = pool.run(|w| w.pool().state());
-    /// assert!(state.workers.iter().any(|worker| worker.does == Does::Runs));
+    /// assert!(state.workers.iter().any(|worker| worker.does == WorkerActivity::Runs));
     /// println!("{state}");
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
@@ -416,6 +416,7 @@ impl<S: Scheduler> Drop for Pool<S> {
             // This forked process has no threads to stop. The values that they held are leaked.
             return std::mem::forget(Arc::clone(&self.shared));
         }
+        watchdog::forget(self.shared.id);
         self.shared.sleep.stop();
         // A worker cannot wait for its own end. Nor can it wait for a worker of another pool, which
         // may be waiting for the task that this worker runs. In both cases the pool's threads end

@@ -142,7 +142,11 @@ impl<S: Scheduler> Shared<S> {
             let walk = self.options.victims.walk(index, self.workers);
             let core = Core::new(walk, max_suspended(thread_stack));
             let pool = Arc::as_ptr(self);
-            let trace = self.trace.as_ref().map(|trace| trace.add_worker());
+            let trace = self
+                .trace
+                .as_ref()
+                .map(|trace| trace.add_worker())
+                .transpose()?;
             let timer = Timer::new(self.options.timed, trace);
             Ok(Remote::new(index, pool, tasks, core, timer))
         })

@@ -1,13 +1,11 @@
-//! What a pool does at a moment: what each worker does, for what it waits, and what has not begun.
+//! What a pool does at a moment: what each worker does or waits for, and what has not begun.
 
 use std::fmt::{Display, Formatter, Result};
 use std::time::Duration;
 
-use purloin_trace::What;
-
 use super::{Remote, Shared};
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::stats::Activity;
+use crate::stats::{Activity, Count};
 
 /// What a pool does at a moment, from [`Pool::state`](crate::Pool::state). [`Display`] prints it for people.
 #[derive(Clone, Debug)]
@@ -25,6 +23,8 @@ pub struct PoolState {
     pub spares: usize,
     /// Whether a blocked worker's processor is idle, because no spare worker is left to use it.
     pub lacks_workers: bool,
+    /// A number that grows when workers begin work from outside or steal.
+    pub(super) progress: u64,
 }
 
 /// What a worker does at a moment.
@@ -32,7 +32,7 @@ pub struct PoolState {
 #[non_exhaustive]
 pub struct WorkerState {
     /// What it does.
-    pub does: Does,
+    pub does: WorkerActivity,
     /// For how long it has done so. `None` if the pool is neither [timed](crate::Builder::timed) nor
     /// [traced](crate::Builder::traced).
     pub since: Option<Duration>,
@@ -42,12 +42,14 @@ pub struct WorkerState {
     pub processor_time: Option<Duration>,
     /// The innermost [span](crate::span()) in which it is, if the pool is traced.
     pub span: Option<&'static str>,
+    /// Whether the worker is a thread of the program, which runs other code, too.
+    is_attached: bool,
 }
 
 /// What a worker does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Does {
+pub enum WorkerActivity {
     /// It has nothing to do: it looks for work, or sleeps.
     Idle,
     /// It runs the program. The program may wait there in a way that the pool does not see.
@@ -60,24 +62,24 @@ pub enum Does {
     WaitsForOther,
 }
 
-/// Workers that wait note for what, as a number.
-impl Does {
+/// A worker that waits notes as a number what it waits for.
+impl WorkerActivity {
     pub(crate) fn encode(self) -> usize {
         match self {
-            Does::Idle | Does::Runs => 0,
-            Does::WaitsForScope => 1,
-            Does::WaitsForOther => 2,
-            Does::WaitsForTask(holder) => 3 + holder,
+            WorkerActivity::Idle | WorkerActivity::Runs => 0,
+            WorkerActivity::WaitsForScope => 1,
+            WorkerActivity::WaitsForOther => 2,
+            WorkerActivity::WaitsForTask(holder) => 3 + holder,
         }
     }
 
-    fn decode(number: usize, is_active: bool) -> Does {
+    fn decode(number: usize, is_active: bool) -> WorkerActivity {
         match number {
-            _ if !is_active => Does::Idle,
-            0 => Does::Runs,
-            1 => Does::WaitsForScope,
-            2 => Does::WaitsForOther,
-            number => Does::WaitsForTask(number - 3),
+            _ if !is_active => WorkerActivity::Idle,
+            0 => WorkerActivity::Runs,
+            1 => WorkerActivity::WaitsForScope,
+            2 => WorkerActivity::WaitsForOther,
+            number => WorkerActivity::WaitsForTask(number - 3),
         }
     }
 }
@@ -85,6 +87,10 @@ impl Does {
 impl<S: Scheduler> Shared<S> {
     /// Implements [`Pool::state`](crate::Pool::state).
     pub(super) fn state(&self) -> PoolState {
+        let steals = self
+            .started()
+            .iter()
+            .map(|worker| worker.counters.get(Count::Steals));
         PoolState {
             id: self.id,
             workers: self.started().iter().map(worker_state).collect(),
@@ -92,6 +98,7 @@ impl<S: Scheduler> Shared<S> {
             regular: self.workers,
             spares: self.spares,
             lacks_workers: S::HANDS_OFF && self.spares > 0 && self.sleep.lacks_workers(),
+            progress: self.inbox.begun() as u64 + steals.sum::<u64>(),
         }
     }
 }
@@ -107,13 +114,13 @@ fn worker_state<S: Scheduler>(worker: &Remote<S>) -> WorkerState {
         activity,
         Activity::Application | Activity::ApplicationInJoin
     );
-    let does = Does::decode(worker.waits_for(), worker.is_active());
+    let does = WorkerActivity::decode(worker.waits_for(), worker.is_active());
     let trace = worker.timer.trace();
     WorkerState {
         // A worker that waits may run something meanwhile.
         does: match does {
-            Does::Idle => Does::Idle,
-            _ if since.is_some() && is_running => Does::Runs,
+            WorkerActivity::Idle => WorkerActivity::Idle,
+            _ if since.is_some() && is_running => WorkerActivity::Runs,
             does => does,
         },
         since,
@@ -121,41 +128,43 @@ fn worker_state<S: Scheduler>(worker: &Remote<S>) -> WorkerState {
         processor_time: trace
             .and_then(|trace| trace.processor_time())
             .map(|time| Duration::from_nanos(time.ran)),
-        span: trace.and_then(|trace| innermost(&trace.events(|_| 0).0)),
+        span: trace.and_then(|trace| trace.open_span()),
+        is_attached: worker.may_pool_end(),
     }
-}
-
-/// Returns the newest span that has not ended.
-fn innermost(events: &[purloin_trace::Event]) -> Option<&'static str> {
-    let mut open = Vec::new();
-    for event in events {
-        match event.what {
-            What::SpanBegin(name) => open.push(name),
-            What::SpanEnd => _ = open.pop(),
-            _ => (),
-        }
-    }
-    open.pop()
 }
 
 impl PoolState {
-    /// Returns whether anything has begun and not ended, or waits.
+    /// Returns whether anything has begun and not ended, or waits to begin.
     pub(super) fn is_busy(&self) -> bool {
-        self.waiting > 0 || self.workers.iter().any(|worker| worker.does != Does::Idle)
+        // What a thread of the program runs need not belong to the pool.
+        let is_busy = |worker: &WorkerState| match worker.does {
+            WorkerActivity::Idle => false,
+            WorkerActivity::Runs => !worker.is_attached,
+            _ => true,
+        };
+        self.waiting > 0 || self.workers.iter().any(is_busy)
     }
 
-    /// Returns the number of workers that do this, and how many tasks that no worker has begun lie on their stacks.
-    fn count(&self, is_one: impl Fn(Does) -> bool) -> usize {
+    /// Returns whether all that the pool does is to wait for another one.
+    pub(super) fn only_waits_for_others(&self) -> bool {
+        self.waiting == 0
+            && self
+                .count(|does| !matches!(does, WorkerActivity::Idle | WorkerActivity::WaitsForOther))
+                == 0
+    }
+
+    /// Returns the number of workers that do this.
+    fn count(&self, is_one: impl Fn(WorkerActivity) -> bool) -> usize {
         self.workers
             .iter()
             .filter(|worker| is_one(worker.does))
             .count()
     }
 
-    /// Returns a sentence on why nothing goes on, if nothing does.
+    /// Returns the likely reason why the pool makes no progress.
     pub(super) fn likely_reason(&self) -> String {
-        let running = self.count(|does| does == Does::Runs);
-        let others = self.count(|does| does == Does::WaitsForOther);
+        let running = self.count(|does| does == WorkerActivity::Runs);
+        let others = self.count(|does| does == WorkerActivity::WaitsForOther);
         let tasks: usize = self.workers.iter().map(|worker| worker.tasks).sum();
         let not_begun = self.waiting + tasks;
         let spares = self.workers.len().saturating_sub(self.regular);
@@ -166,7 +175,7 @@ impl PoolState {
             );
         }
         if running == 0 {
-            let what = match self.count(|does| does != Does::Idle) {
+            let what = match self.count(|does| does != WorkerActivity::Idle) {
                 0 => "Work waits, and all workers are idle.",
                 _ => "Workers wait for each other's tasks, and none of them runs one.",
             };
@@ -211,7 +220,7 @@ impl Display for PoolState {
             number(*waiting, "call or job has", "calls or jobs have"),
         )?;
         for (index, worker) in self.workers.iter().enumerate() {
-            if index >= self.regular && worker.does == Does::Idle {
+            if index >= self.regular && worker.does == WorkerActivity::Idle {
                 continue;
             }
             let name = if index < self.regular {
@@ -221,13 +230,13 @@ impl Display for PoolState {
             };
             write!(f, "  {name} {index} ")?;
             match worker.does {
-                Does::Idle => write!(f, "is idle")?,
-                Does::Runs => write!(f, "runs a task")?,
-                Does::WaitsForTask(holder) => {
+                WorkerActivity::Idle => write!(f, "is idle")?,
+                WorkerActivity::Runs => write!(f, "runs a task")?,
+                WorkerActivity::WaitsForTask(holder) => {
                     write!(f, "waits for a task that worker {holder} runs")?
                 }
-                Does::WaitsForScope => write!(f, "waits for the tasks of a finish")?,
-                Does::WaitsForOther => {
+                WorkerActivity::WaitsForScope => write!(f, "waits for the tasks of a finish")?,
+                WorkerActivity::WaitsForOther => {
                     write!(f, "waits for another pool or an asynchronous program")?
                 }
             }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use super::token::Token;
 use crate::call::Lineage;
 use crate::pool::worker::wait::{self, Awaited, Wait};
-use crate::pool::{Batch, Does, Injected, Job, Me, Shared};
+use crate::pool::{Batch, Injected, Job, Me, Shared, WorkerActivity};
 use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
 use crate::sleep::{Latch, Slept, Waiter, recheck_interval};
 use crate::sync::{Mutex, lock};
@@ -161,8 +161,8 @@ impl<S: Scheduler> Awaited<S> for Queue<S> {
     /// A task that comes wakes the owner, and other workers take it, too.
     const SPINS: bool = false;
 
-    fn what(&self) -> Does {
-        Does::WaitsForScope
+    fn what(&self) -> WorkerActivity {
+        WorkerActivity::WaitsForScope
     }
 
     /// Returns whether all tasks have ended.

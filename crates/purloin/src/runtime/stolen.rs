@@ -27,7 +27,7 @@ use super::slot::{Header, Slot};
 use super::state::StateWord;
 use crate::call::Lineage;
 use crate::pool::worker::wait::{self, Awaited, Wait};
-use crate::pool::{Does, Me, Remote};
+use crate::pool::{Me, Remote, WorkerActivity};
 use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
 use crate::sleep::{Slept, recheck_interval};
 use crate::stats::{Activity, Count};
@@ -82,7 +82,10 @@ pub(crate) fn run<S: Scheduler>(thief: Me<'_, S>, stolen: Stolen<S>) {
     thief.depth.store(depth, Ordering::Relaxed);
     core.is_first_spawn.set(true);
     if let Some(trace) = thief.timer().trace() {
-        trace.task_begins(stolen.victim, stolen.depth);
+        trace.push(Record::Steal {
+            victim: stolen.victim,
+            depth: stolen.depth,
+        });
     }
     S::Protocol::answer(thief, Point::StolenBegin);
     let victim = &thief.pool().worker_threads[stolen.victim];
@@ -218,8 +221,8 @@ impl<S: Scheduler> Awaited<S> for StolenTask<'_, S> {
     /// The thief may push a task, or end, within nanoseconds.
     const SPINS: bool = true;
 
-    fn what(&self) -> Does {
-        Does::WaitsForTask(self.holder.index())
+    fn what(&self) -> WorkerActivity {
+        WorkerActivity::WaitsForTask(self.holder.index())
     }
 
     fn is_over(&self) -> bool {

@@ -92,9 +92,12 @@ impl Parker {
         let mut state = lock(&self.state);
         let must_notify = state.is_asleep && !state.is_woken;
         state.is_woken = true;
+        if must_notify {
+            // Under the lock: the worker records its awakening later.
+            tracing::wakes(self.pool, self.worker);
+        }
         drop(state);
         if must_notify {
-            tracing::wakes(self.pool, self.worker);
             self.wake.notify_one();
         }
     }

@@ -26,22 +26,12 @@ macro_rules! counted {
         $($(#[$pool_doc:meta])* $pool_field:ident,)*
     ) => {
         /// An event that a worker counts.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[derive(Clone, Copy)]
         pub enum Count {
             $($(#[$doc])* $Event,)*
         }
 
-        const COUNTS: usize = Count::ALL.len();
-
-        impl Count {
-            /// All events, in the order of their numbers.
-            pub(crate) const ALL: &[Count] = &[$(Count::$Event),*];
-
-            /// Returns the name of the field of [`Stats`].
-            pub(crate) fn name(self) -> &'static str {
-                [$(stringify!($field)),*][self as usize]
-            }
-        }
+        const COUNTS: usize = [$(Count::$Event),*].len();
 
         /// The counters of all workers of a pool, from [`Pool::stats`](crate::Pool::stats).
         ///

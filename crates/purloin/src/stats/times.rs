@@ -122,11 +122,12 @@ impl Timer {
             self.add(stealing, ticks());
         });
         if let Some(trace) = &self.trace {
-            trace.steals_since(begin);
+            trace.push(Record::Stole { since: begin });
         }
     }
 
-    /// Returns the current activity, and for how long it has been going on if the timer is on.
+    /// Returns the current activity, and for how long it has been going on if the timer is on. The two may belong to different
+    /// moments.
     pub(crate) fn current(&self) -> (Activity, Option<Duration>) {
         let since = self.since.load(Ordering::Relaxed);
         let time = self

@@ -2,19 +2,23 @@
 //!
 //! Only its own thread writes to a buffer. Other threads may read it at any time, and the writer does not wait for them. An
 //! event is three words. The writer stores the words and then the number of events. A reader copies the words and then
-//! loads the number again: events that may have been overwritten meanwhile, it drops.
+//! loads the number again. It drops the events that may have been overwritten in the meantime.
 //!
 //! The race: a reader copies event *n* − *c*, where *c* is the capacity, while the writer stores the words of event *n* in
 //! the same place. The reader must see afterwards that *n* events exist, so that it knows that event *n* − *c* may be torn. The writer's
 //! fence, between the store of the number *n* and the words of event *n*, and the reader's fence, between the words and
 //! the number, make sure of that.
 
+#[cfg(not(loom))]
+use std::alloc::Layout;
+use std::collections::HashMap;
+use std::io;
+
 use purloin_trace::{Activity, Event, ProcessorTime, What};
 
 use super::processor_time;
 use crate::stats::clock::ticks;
-use crate::stats::counters::Count;
-use crate::sync::plain::{AtomicU64, Mutex, lock};
+use crate::sync::plain::{Mutex, lock};
 use crate::sync::{AtomicUsize, Ordering, fence};
 
 /// Number of words of an event.
@@ -28,8 +32,18 @@ pub(crate) struct Buffer {
     words: Box<[AtomicUsize]>,
     /// The thread.
     thread: Mutex<Thread>,
-    /// When the attempt began that got the next stolen task, in ticks; 0 if it is unknown.
-    stealing_since: AtomicU64,
+    /// The program's spans.
+    spans: Mutex<Spans>,
+}
+
+/// The spans of a thread. Only the thread itself and readers lock them, so the lock is nearly always free.
+#[derive(Default)]
+struct Spans {
+    /// The names, in the order of their numbers.
+    names: Vec<&'static str>,
+    numbers: HashMap<&'static str, usize>,
+    /// The spans that have not ended, by the numbers of their names.
+    open: Vec<usize>,
 }
 
 /// The thread that writes to a buffer.
@@ -47,127 +61,136 @@ enum Thread {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Record {
     Begins(Activity),
+    ThreadEnd,
+    /// `since` is in ticks.
+    Stole {
+        since: u64,
+    },
+    Forced,
+    Steal {
+        victim: usize,
+        depth: usize,
+    },
     TaskEnd,
+    Call,
     Asleep,
     Awake,
+    HandoffBegin,
     HandoffEnd,
+    Published,
     Wake {
         pool: u64,
         worker: usize,
     },
-    SpanBegin(&'static str),
+    /// The number of the name.
+    SpanBegin(usize),
     SpanEnd,
-    Counted(Count),
-    /// `since` is in ticks.
-    Steal {
-        victim: usize,
-        depth: usize,
-        since: u64,
-    },
 }
 
-// The second word of an event: its kind in the lowest byte, then a number of 24 bits, then one of 32 bits.
+// The second word of an event: its kind in the lowest byte, and a number above. The third word is another number.
 const KIND_BITS: u32 = 8;
-const NUMBER_BITS: u32 = 24;
 
 impl Record {
     /// Returns the second and the third word.
     fn encode(self) -> [usize; 2] {
-        let (kind, number, half, word) = match self {
-            Record::Begins(activity) => (0, activity as usize, 0, 0),
-            Record::TaskEnd => (1, 0, 0, 0),
-            Record::Asleep => (2, 0, 0, 0),
-            Record::Awake => (3, 0, 0, 0),
-            Record::HandoffEnd => (4, 0, 0, 0),
-            Record::Wake { pool, worker } => (5, worker, 0, pool as usize),
-            Record::SpanBegin(name) => (6, 0, name.len(), name.as_ptr().expose_provenance()),
-            Record::SpanEnd => (7, 0, 0, 0),
-            Record::Counted(count) => (8, count as usize, 0, 0),
-            Record::Steal {
-                victim,
-                depth,
-                since,
-            } => (9, victim, depth & u32::MAX as usize, since as usize),
+        let (kind, first, second) = match self {
+            Record::Begins(activity) => (0, activity as usize, 0),
+            Record::ThreadEnd => (1, 0, 0),
+            Record::Stole { since } => (2, 0, since as usize),
+            Record::Forced => (3, 0, 0),
+            Record::Steal { victim, depth } => (4, victim, depth),
+            Record::TaskEnd => (5, 0, 0),
+            Record::Call => (6, 0, 0),
+            Record::Asleep => (7, 0, 0),
+            Record::Awake => (8, 0, 0),
+            Record::HandoffBegin => (9, 0, 0),
+            Record::HandoffEnd => (10, 0, 0),
+            Record::Published => (11, 0, 0),
+            Record::Wake { pool, worker } => (12, worker, pool as usize),
+            Record::SpanBegin(name) => (13, name, 0),
+            Record::SpanEnd => (14, 0, 0),
         };
-        let half = half << (KIND_BITS + NUMBER_BITS);
-        [kind | number << KIND_BITS | half, word]
+        [kind | first << KIND_BITS, second]
     }
 
-    /// Returns the record with these words.
-    ///
-    /// # Safety
-    ///
-    /// The words are those of one record, from [`encode`](Self::encode).
-    unsafe fn decode([first, word]: [usize; 2]) -> Record {
-        let number = first >> KIND_BITS & ((1 << NUMBER_BITS) - 1);
-        let half = first >> (KIND_BITS + NUMBER_BITS);
+    /// Returns the record with these words, from [`encode`](Self::encode).
+    fn decode([first, second]: [usize; 2]) -> Record {
+        let number = first >> KIND_BITS;
         match first & ((1 << KIND_BITS) - 1) {
             0 => Record::Begins(Activity::ALL[number]),
-            1 => Record::TaskEnd,
-            2 => Record::Asleep,
-            3 => Record::Awake,
-            4 => Record::HandoffEnd,
-            5 => Record::Wake {
-                pool: word as u64,
+            1 => Record::ThreadEnd,
+            2 => Record::Stole {
+                since: second as u64,
+            },
+            3 => Record::Forced,
+            4 => Record::Steal {
+                victim: number,
+                depth: second,
+            },
+            5 => Record::TaskEnd,
+            6 => Record::Call,
+            7 => Record::Asleep,
+            8 => Record::Awake,
+            9 => Record::HandoffBegin,
+            10 => Record::HandoffEnd,
+            11 => Record::Published,
+            12 => Record::Wake {
+                pool: second as u64,
                 worker: number,
             },
-            6 => {
-                let start = std::ptr::with_exposed_provenance(word);
-                // SAFETY: `encode` took the address and the length from a string that lives for ever, by the caller's
-                // promise.
-                let name = unsafe {
-                    std::str::from_utf8_unchecked(std::slice::from_raw_parts(start, half))
-                };
-                Record::SpanBegin(name)
-            }
-            7 => Record::SpanEnd,
-            8 => Record::Counted(Count::ALL[number]),
-            9 => Record::Steal {
-                victim: number,
-                depth: half,
-                since: word as u64,
-            },
+            13 => Record::SpanBegin(number),
+            14 => Record::SpanEnd,
             kind => unreachable!("no record has kind {kind}"),
         }
     }
 
-    /// Returns what has happened. `time` converts ticks.
-    fn what(self, time: impl Fn(u64) -> u64) -> What {
+    /// Returns what has happened. `time` converts ticks, and `names` has the names of spans.
+    fn what(self, time: impl Fn(u64) -> u64, names: &[&'static str]) -> What {
         match self {
             Record::Begins(activity) => What::Begins(activity),
+            Record::ThreadEnd => What::ThreadEnd,
+            Record::Stole { since } => What::Stole { since: time(since) },
+            Record::Forced => What::Forced,
+            Record::Steal { victim, depth } => What::Steal {
+                victim: victim as u32,
+                depth: depth as u32,
+            },
             Record::TaskEnd => What::TaskEnd,
+            Record::Call => What::Call,
             Record::Asleep => What::Asleep,
             Record::Awake => What::Awake,
+            Record::HandoffBegin => What::HandoffBegin,
             Record::HandoffEnd => What::HandoffEnd,
+            Record::Published => What::Published,
             Record::Wake { pool, worker } => What::Wake {
                 pool: pool as u32,
                 worker: worker as u32,
             },
-            Record::SpanBegin(name) => What::SpanBegin(name),
+            Record::SpanBegin(name) => What::SpanBegin(names[name]),
             Record::SpanEnd => What::SpanEnd,
-            Record::Counted(count) => What::Counted(count.name()),
-            Record::Steal {
-                victim,
-                depth,
-                since,
-            } => What::Steal {
-                victim: victim as u32,
-                depth: depth as u32,
-                since: time(since),
-            },
         }
     }
 }
 
 impl Buffer {
     /// Returns a buffer with room for at least `events` events. It takes memory only as events are written.
-    pub(crate) fn new(events: usize) -> Buffer {
-        Buffer {
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the system has too little memory.
+    pub(crate) fn new(events: usize) -> io::Result<Buffer> {
+        Ok(Buffer {
             written: AtomicUsize::new(0),
-            words: zeros(WORDS * events.next_power_of_two()),
+            words: zeros(WORDS * events.next_power_of_two())?,
             thread: Mutex::new(Thread::None),
-            stealing_since: AtomicU64::new(0),
-        }
+            spans: Mutex::default(),
+        })
+    }
+
+    /// Returns the number of bytes that the events take.
+    pub(super) fn size(&self) -> usize {
+        let events = self.words.len() / WORDS;
+        events.min(self.written.load(Ordering::Relaxed)) * WORDS * size_of::<usize>()
     }
 
     /// Returns the place of an event.
@@ -199,26 +222,34 @@ impl Buffer {
         self.written.store(event + 1, Ordering::Release);
     }
 
-    /// Notes when the attempt began that got the next stolen task, in ticks. Called on the buffer's own thread.
-    pub(crate) fn steals_since(&self, begin: u64) {
-        self.stealing_since.store(begin, Ordering::Relaxed);
+    /// Records that a span of the program begins. Called on the buffer's own thread.
+    pub(super) fn begin_span(&self, name: &'static str) {
+        let number = {
+            let Spans {
+                names,
+                numbers,
+                open,
+            } = &mut *lock(&self.spans);
+            let number = *numbers.entry(name).or_insert_with(|| {
+                names.push(name);
+                names.len() - 1
+            });
+            open.push(number);
+            number
+        };
+        self.push(Record::SpanBegin(number));
     }
 
-    /// Records that a stolen task begins. Called on the buffer's own thread.
-    pub(crate) fn task_begins(&self, victim: usize, depth: usize) {
-        let now = ticks();
-        let since = match self.stealing_since.swap(0, Ordering::Relaxed) {
-            0 => now,
-            since => since,
-        };
-        self.push_at(
-            now,
-            Record::Steal {
-                victim,
-                depth,
-                since,
-            },
-        );
+    /// Records that the newest span has ended. Called on the buffer's own thread.
+    pub(super) fn end_span(&self) {
+        lock(&self.spans).open.pop();
+        self.push(Record::SpanEnd);
+    }
+
+    /// Returns the name of the newest span that has not ended.
+    pub(crate) fn open_span(&self) -> Option<&'static str> {
+        let spans = lock(&self.spans);
+        spans.open.last().map(|&name| spans.names[name])
     }
 
     /// Returns the newest events, oldest first, and the number of those that are lost.
@@ -244,13 +275,11 @@ impl Buffer {
     /// Returns the events, and the number of those that are lost. `time` converts ticks.
     pub(crate) fn events(&self, time: impl Fn(u64) -> u64) -> (Vec<Event>, usize) {
         let (events, lost) = self.read();
-        let event = |[at, first, second]: [usize; WORDS]| {
-            // SAFETY: `read` returns only events that the writer has written whole, and the writer has encoded them.
-            let record = unsafe { Record::decode([first, second]) };
-            Event {
-                time: time(at as u64),
-                what: record.what(&time),
-            }
+        // After the events, whose names are known by now.
+        let names = lock(&self.spans).names.clone();
+        let event = |[at, first, second]: [usize; WORDS]| Event {
+            time: time(at as u64),
+            what: Record::decode([first, second]).what(&time, &names),
         };
         (events.into_iter().map(event).collect(), lost)
     }
@@ -262,6 +291,7 @@ impl Buffer {
 
     /// Records that the calling thread, which has written to this buffer, ends.
     pub(super) fn thread_ends(&self) {
+        self.push(Record::ThreadEnd);
         let mut thread = lock(&self.thread);
         if let Thread::Runs(number) = *thread {
             *thread = Thread::Ended(processor_time::of(number));
@@ -280,15 +310,25 @@ impl Buffer {
 
 /// Returns this number of words, all 0, in pages that the system makes when they are used.
 #[cfg(not(loom))]
-fn zeros(count: usize) -> Box<[AtomicUsize]> {
-    let zeros = Box::into_raw(vec![0_usize; count].into_boxed_slice());
-    // SAFETY: an `AtomicUsize` has the size, the alignment and the bits of a `usize`.
-    unsafe { Box::from_raw(zeros as *mut [AtomicUsize]) }
+fn zeros(count: usize) -> io::Result<Box<[AtomicUsize]>> {
+    let no_memory = || io::Error::from(io::ErrorKind::OutOfMemory);
+    let layout = Layout::array::<AtomicUsize>(count).map_err(|_| no_memory())?;
+    // SAFETY: the callers need at least one event, so the size is not 0. All bytes 0 are a valid `AtomicUsize`, and a box
+    // frees memory with the same layout.
+    unsafe {
+        let words = std::alloc::alloc_zeroed(layout).cast::<AtomicUsize>();
+        if words.is_null() {
+            return Err(no_memory());
+        }
+        Ok(Box::from_raw(std::ptr::slice_from_raw_parts_mut(
+            words, count,
+        )))
+    }
 }
 
 #[cfg(loom)]
-fn zeros(count: usize) -> Box<[AtomicUsize]> {
-    (0..count).map(|_| AtomicUsize::new(0)).collect()
+fn zeros(count: usize) -> io::Result<Box<[AtomicUsize]>> {
+    Ok((0..count).map(|_| AtomicUsize::new(0)).collect())
 }
 
 #[cfg(all(test, not(loom)))]
@@ -299,34 +339,35 @@ mod tests {
     fn each_record_survives_its_encoding() {
         let records = [
             Record::Begins(Activity::SearchingInJoin),
+            Record::ThreadEnd,
+            Record::Stole { since: u64::MAX },
+            Record::Forced,
+            Record::Steal {
+                victim: 8191,
+                depth: usize::MAX,
+            },
             Record::TaskEnd,
+            Record::Call,
             Record::Asleep,
             Record::Awake,
+            Record::HandoffBegin,
             Record::HandoffEnd,
+            Record::Published,
             Record::Wake {
                 pool: 1 << 40,
                 worker: 4095,
             },
-            Record::SpanBegin("sort the edges"),
-            Record::SpanBegin(""),
+            Record::SpanBegin(70_000),
             Record::SpanEnd,
-            Record::Counted(Count::SpareTasks),
-            Record::Steal {
-                victim: 8191,
-                depth: u32::MAX as usize,
-                since: u64::MAX,
-            },
         ];
         for record in records {
-            // SAFETY: the words come from `encode`.
-            let decoded = unsafe { Record::decode(record.encode()) };
-            assert_eq!(decoded, record);
+            assert_eq!(Record::decode(record.encode()), record);
         }
     }
 
     #[test]
     fn the_newest_events_overwrite_the_oldest() {
-        let buffer = Buffer::new(4);
+        let buffer = Buffer::new(4).unwrap();
         (0..3).for_each(|time| buffer.push_at(time, Record::TaskEnd));
         let times = || {
             let (events, lost) = buffer.events(|ticks| ticks);
@@ -350,7 +391,7 @@ mod models {
     #[test]
     fn a_reader_gets_whole_events_while_the_writer_overwrites_them() {
         loom::model(|| {
-            let buffer = Arc::new(Buffer::new(2));
+            let buffer = Arc::new(Buffer::new(2).unwrap());
             let writer = Arc::clone(&buffer);
             let thread = loom::thread::spawn(move || {
                 (1..=3).for_each(|n| writer.push_words([n, n, n]));

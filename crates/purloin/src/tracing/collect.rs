@@ -1,5 +1,6 @@
 //! The records of traced pools, and how they become a [`Trace`].
 
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -12,32 +13,86 @@ use crate::sync::Instant;
 use crate::sync::plain::{AtomicU64, Mutex, OnceLock, Ordering, lock};
 use crate::sync::thread;
 
-/// Returns the time from which all traces count, also in ticks.
-fn origin() -> (Instant, u64) {
-    static ORIGIN: OnceLock<(Instant, u64)> = OnceLock::new();
-    *ORIGIN.get_or_init(|| (Instant::now(), ticks()))
+/// Where all traces begin.
+#[derive(Clone, Copy)]
+struct Origin {
+    time: Instant,
+    ticks: u64,
+    process: u32,
+    /// Number of cores that the program could use.
+    cores: usize,
 }
+
+/// Returns where all traces begin. The first call sets it.
+pub(super) fn begin() {
+    origin();
+}
+
+/// Returns whether this process was forked from the one that records. Another thread may have held a lock at that moment.
+pub(super) fn is_forked() -> bool {
+    origin().process != std::process::id()
+}
+
+fn origin() -> Origin {
+    static ORIGIN: OnceLock<Origin> = OnceLock::new();
+    *ORIGIN.get_or_init(|| {
+        let (time, ticks) = now();
+        Origin {
+            time,
+            ticks,
+            process: std::process::id(),
+            cores: thread::available_parallelism().map_or(1, usize::from),
+        }
+    })
+}
+
+/// Returns the time by both clocks. Tries again if the thread has lost its processor between the two.
+fn now() -> (Instant, u64) {
+    for _ in 0..100 {
+        let (before, time, after) = (ticks(), Instant::now(), ticks());
+        if after - before < CLOSE {
+            return (time, before);
+        }
+    }
+    (Instant::now(), ticks())
+}
+
+/// Two readings of the clock with fewer ticks between them belong together: about a microsecond.
+const CLOSE: u64 = 3_000;
 
 /// From this time on, the length of a tick is known well enough.
 const LONG: Duration = Duration::from_millis(100);
 
-/// Returns a function that converts ticks to nanoseconds since the [`origin`]. `now` is the time, in ticks.
-fn to_time(now: u64) -> impl Fn(u64) -> u64 + Copy {
-    let (start, origin) = origin();
-    let elapsed = start.elapsed();
+/// Returns a function that converts ticks to nanoseconds since the [`origin`], and the time, in ticks.
+fn to_time() -> (impl Fn(u64) -> u64 + Copy, u64) {
+    let (origin, (time, now)) = (origin(), now());
+    let elapsed = time - origin.time;
     let scale = match elapsed > LONG {
-        true => elapsed.as_nanos() as f64 / now.saturating_sub(origin).max(1) as f64,
+        true => elapsed.as_nanos() as f64 / now.saturating_sub(origin.ticks).max(1) as f64,
         false => nanoseconds_per_tick(),
     };
-    move |ticks| (ticks.saturating_sub(origin) as f64 * scale) as u64
+    let time = move |ticks: u64| (ticks.saturating_sub(origin.ticks) as f64 * scale) as u64;
+    (time, now)
 }
 
-/// What a traced pool has recorded.
+/// Why a pool records.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Use {
+    /// The builder asked for a trace.
+    Traced,
+    /// The environment asks for a trace of the program.
+    Kept,
+    /// The watchdog looks at the pool.
+    Watched,
+}
+
+/// What a pool has recorded.
 pub(crate) struct PoolRecord {
     id: u64,
     workers: usize,
     /// Number of events for each worker.
     events: usize,
+    purpose: Use,
     /// In ticks.
     begin: u64,
     /// In ticks; 0 while the pool lives.
@@ -46,47 +101,68 @@ pub(crate) struct PoolRecord {
 }
 
 impl PoolRecord {
-    /// Returns the record of a pool, with buffers for this number of events. If it `is_kept`, it is kept until the process
-    /// ends.
-    pub(super) fn new(id: u64, workers: usize, events: usize, is_kept: bool) -> Arc<PoolRecord> {
+    /// Returns the record of a pool, with buffers for this number of events. A record that is [kept](Use::Kept) stays until
+    /// the process ends.
+    pub(super) fn new(id: u64, workers: usize, events: usize, purpose: Use) -> Arc<PoolRecord> {
         origin();
         let record = Arc::new(PoolRecord {
             id,
             workers,
             events,
+            purpose,
             begin: ticks(),
             end: AtomicU64::new(0),
             buffers: Mutex::default(),
         });
-        if is_kept {
+        if purpose == Use::Kept {
             lock(&KEPT).pools.push(Arc::clone(&record));
         }
-        state::turn_on();
+        state::begin_pool();
         record
     }
 
     /// Adds the buffer of the next worker.
-    pub(crate) fn add_worker(&self) -> Arc<Buffer> {
-        let buffer = Arc::new(Buffer::new(self.events));
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the system has too little memory.
+    pub(crate) fn add_worker(&self) -> io::Result<Arc<Buffer>> {
+        let buffer = Arc::new(Buffer::new(self.events)?);
         lock(&self.buffers).push(Arc::clone(&buffer));
-        buffer
+        Ok(buffer)
     }
 
-    /// Records the end of the pool. Drops the records of the oldest pools that have ended if there are many.
+    /// Returns the number of bytes that the events take.
+    fn size(&self) -> usize {
+        lock(&self.buffers).iter().map(|buffer| buffer.size()).sum()
+    }
+
+    /// Records the end of the pool. Drops the records of pools that have ended, the oldest first, if they take much memory.
     pub(crate) fn end(&self) {
+        if is_forked() {
+            return;
+        }
         self.end.store(ticks(), Ordering::Relaxed);
+        if self.purpose != Use::Kept {
+            return state::end_pool();
+        }
         let mut kept = lock(&KEPT);
         let has_ended = |pool: &Arc<PoolRecord>| pool.end.load(Ordering::Relaxed) != 0;
-        if kept.pools.iter().filter(|pool| has_ended(pool)).count() > MAX_ENDED {
+        loop {
+            let ended = || kept.pools.iter().filter(|pool| has_ended(pool));
+            let size: usize = ended().map(|pool| pool.size()).sum();
+            if ended().count() <= 1 || size <= MAX_ENDED_SIZE && ended().count() <= MAX_ENDED {
+                return;
+            }
             let oldest = kept.pools.iter().position(has_ended);
             kept.pools.remove(oldest.expect("a pool has ended"));
             kept.dropped += 1;
         }
     }
 
-    /// Returns a trace of this pool, up to now.
-    pub(crate) fn trace(&self) -> Trace {
-        collect([self].into_iter())
+    /// Returns a trace of this pool, up to now, unless the pool is only watched.
+    pub(crate) fn trace(&self) -> Option<Trace> {
+        (self.purpose != Use::Watched).then(|| collect([self].into_iter()))
     }
 
     fn collect(&self, now: u64, time: impl Fn(u64) -> u64 + Copy) -> PoolTrace {
@@ -108,6 +184,7 @@ impl PoolRecord {
             workers: self.workers,
             begin: time(self.begin),
             end,
+            whole_program: (self.purpose == Use::Kept).then_some((0, now)),
             tracks: buffers.iter().enumerate().map(track).collect(),
         }
     }
@@ -145,8 +222,9 @@ struct Kept {
     dropped: usize,
 }
 
-/// Maximum number of pools that have ended whose records are kept.
+/// Maximum number of pools that have ended whose records are kept, and of bytes that their events take.
 const MAX_ENDED: usize = 50;
+const MAX_ENDED_SIZE: usize = 256 << 20;
 
 /// The threads outside of all pools that have a buffer, with their names.
 static OUTSIDE: Mutex<Vec<(String, Arc<Buffer>)>> = Mutex::new(Vec::new());
@@ -154,16 +232,26 @@ static OUTSIDE: Mutex<Vec<(String, Arc<Buffer>)>> = Mutex::new(Vec::new());
 /// Number of events of a thread outside of all pools.
 const OUTSIDE_EVENTS: usize = 1 << 14;
 
-/// Returns a buffer for this thread, which is a worker of no traced pool.
-pub(super) fn outside_thread() -> Arc<Buffer> {
-    let buffer = Arc::new(Buffer::new(OUTSIDE_EVENTS));
+/// Maximum number of threads outside of all pools whose events are kept. The buffers of threads that have ended go first.
+const MAX_OUTSIDE: usize = 100;
+
+/// Returns a buffer for this thread, which is a worker of no pool, if there is room for one.
+pub(super) fn outside_thread() -> Option<Arc<Buffer>> {
     let mut threads = lock(&OUTSIDE);
+    if threads.len() >= MAX_OUTSIDE {
+        // A thread that lives has its buffer, too.
+        let ended = threads
+            .iter()
+            .position(|(_, buffer)| Arc::strong_count(buffer) == 1)?;
+        threads.remove(ended);
+    }
+    let buffer = Arc::new(Buffer::new(OUTSIDE_EVENTS).ok()?);
     let name = match own_name() {
         Some(name) => format!("thread {name}"),
         None => format!("thread {}", threads.len()),
     };
     threads.push((name, Arc::clone(&buffer)));
-    buffer
+    Some(buffer)
 }
 
 #[cfg(not(loom))]
@@ -189,8 +277,7 @@ pub(super) fn collect_all(baseline: Option<Baseline>) -> Trace {
 }
 
 fn collect<'p>(pools: impl Iterator<Item = &'p PoolRecord>) -> Trace {
-    let now = ticks();
-    let time = to_time(now);
+    let (time, now) = to_time();
     let now = time(now);
     let pools: Vec<_> = pools.map(|pool| pool.collect(now, time)).collect();
     let threads = lock(&OUTSIDE).clone();
@@ -203,7 +290,7 @@ fn collect<'p>(pools: impl Iterator<Item = &'p PoolRecord>) -> Trace {
         .first()
         .map(std::path::Path::new)
         .and_then(std::path::Path::file_name);
-    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let cores = origin().cores;
     Trace {
         program: program.map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
         command: command.join(" "),

@@ -1,7 +1,7 @@
 //! What the environment asks for.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write, stderr};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ pub(super) struct Settings {
 
 /// Reads the environment. A mistake is one line on standard error, and the program runs without the trace.
 pub(super) fn read() -> Option<Settings> {
-    if cfg!(any(loom, miri)) {
+    if cfg!(any(loom, miri)) || is_privileged() {
         return None;
     }
     let mut files = Vec::new();
@@ -53,11 +53,14 @@ pub(super) fn read() -> Option<Settings> {
         let Some(name) = std::env::var_os(variable).filter(|name| !name.is_empty()) else {
             continue;
         };
-        let process = std::process::id().to_string();
-        let path = PathBuf::from(name.to_string_lossy().replace("%p", &process));
+        let path = match name.to_str() {
+            Some(name) => name.replace("%p", &std::process::id().to_string()).into(),
+            None => PathBuf::from(name),
+        };
         // Now, and not when the program has run for an hour.
-        match File::create(beside(&path)) {
-            Ok(_) => files.push((path, content)),
+        let part = part_file(&path);
+        match File::create(&part).and_then(|_| std::fs::remove_file(part)) {
+            Ok(()) => files.push((path, content)),
             Err(error) => complain(&format!(
                 "{variable}: cannot write {}: {error}",
                 path.display()
@@ -86,7 +89,7 @@ pub(super) fn read() -> Option<Settings> {
     })
 }
 
-/// Returns the time after which the environment wants to hear of a pool that is stuck, if it does.
+/// Returns the time limit of the watchdog, if the environment sets one.
 pub(crate) fn watchdog() -> Option<Duration> {
     static LIMIT: OnceLock<Option<Duration>> = OnceLock::new();
     *LIMIT.get_or_init(|| {
@@ -140,16 +143,47 @@ fn read_baseline() -> Option<Baseline> {
     baseline
 }
 
+/// Prints a line on standard error.
 pub(crate) fn complain(message: &str) {
-    // Nothing is left to do if this fails.
-    let _ = writeln!(stderr(), "purloin: {message}");
+    print(&format!("purloin: {message}\n"));
 }
 
-/// Returns the name under which a file is written before it is renamed.
-pub(super) fn beside(path: &Path) -> PathBuf {
+/// Prints a text on standard error, without the lock that the program may hold.
+#[cfg(unix)]
+pub(crate) fn print(text: &str) {
+    let mut left = text.as_bytes();
+    while !left.is_empty() {
+        // SAFETY: the pointer and the length are those of a slice.
+        let written = unsafe { libc::write(libc::STDERR_FILENO, left.as_ptr().cast(), left.len()) };
+        match usize::try_from(written) {
+            Ok(written @ 1..) => left = &left[written..],
+            // Nothing is left to do.
+            _ => return,
+        }
+    }
+}
+
+/// Prints a text on standard error.
+#[cfg(not(unix))]
+pub(crate) fn print(text: &str) {
+    // Nothing is left to do if this fails.
+    let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
+}
+
+/// Returns the name under which this process writes a file before it is renamed.
+pub(super) fn part_file(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push(".part");
+    name.push(format!(".{}.part", std::process::id()));
     name.into()
+}
+
+/// Returns whether the process has more rights than its user. Then the user must not choose the files that it writes.
+fn is_privileged() -> bool {
+    #[cfg(target_os = "linux")]
+    // SAFETY: the call has no conditions.
+    return unsafe { libc::getauxval(libc::AT_SECURE) != 0 };
+    #[cfg(not(target_os = "linux"))]
+    false
 }
 
 #[cfg(all(test, not(loom)))]

@@ -2,8 +2,8 @@
 //!
 //! `PURLOIN_TRACE=FILE` asks for the events, `PURLOIN_REPORT=FILE` for the report. `%p` in a name stands for the number of the
 //! process. `PURLOIN_COMPARE=FILE` names a file of events of another run, with which the verdict compares this one. A file is written when the process ends by returning from `main` or by
-//! [`std::process::exit`]. A process may also be killed, so a thread writes the files now and then. Each time takes at
-//! most a hundredth of the time since the last one. A file is written beside its place, and then renamed, so it is whole
+//! [`std::process::exit`]. A process may also be killed, so a thread writes the files periodically. Each time takes at
+//! most a hundredth of the time since the last one. (On Windows, `std::process::exit` ends the process without a last write.) A file is written under another name first, and then renamed, so it is whole
 //! whenever it is read.
 
 use std::fs::File;
@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use purloin_trace::Trace;
 
-use super::collect::collect_all;
-use super::environment::{self, Content, Settings, beside, complain};
+use super::collect::{self, collect_all};
+use super::environment::{self, Content, Settings, complain, part_file};
 use crate::sync::Instant;
 use crate::sync::plain::{Mutex, OnceLock, lock};
 use crate::sync::thread;
@@ -27,8 +27,9 @@ pub(super) fn settings() -> Option<&'static Settings> {
     static SETTINGS: OnceLock<Option<Settings>> = OnceLock::new();
     let settings = SETTINGS.get_or_init(|| {
         let settings = environment::read()?;
+        collect::begin();
         write_at_exit();
-        write_now_and_then();
+        write_periodically();
         Some(settings)
     });
     settings.as_ref()
@@ -55,7 +56,7 @@ fn write_at_exit() {
 }
 
 /// Starts the thread that writes the files while the program runs.
-fn write_now_and_then() {
+fn write_periodically() {
     let write = || {
         let mut pause = INTERVAL;
         loop {
@@ -102,12 +103,23 @@ fn write_files(is_last: bool) -> bool {
 }
 
 fn write_file(path: &Path, content: Content, trace: &Trace) -> io::Result<()> {
-    let part = beside(path);
+    // A pipe or a device must not be replaced.
+    let is_special = std::fs::metadata(path).is_ok_and(|file| !file.is_file());
+    let part = if is_special {
+        path.to_path_buf()
+    } else {
+        part_file(path)
+    };
     let mut file = BufWriter::new(File::create(&part)?);
     match content {
         Content::Events => trace.write_events(&mut file)?,
         Content::Report => trace.write_report(&mut file)?,
     }
     file.into_inner()?;
-    std::fs::rename(part, path)
+    if is_special {
+        return Ok(());
+    }
+    // If the path is a link, its target is replaced.
+    let target = std::fs::canonicalize(path);
+    std::fs::rename(part, target.as_deref().unwrap_or(path))
 }

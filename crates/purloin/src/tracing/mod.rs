@@ -15,7 +15,9 @@
 //!    code that does not know the worker, such as a parker, asks for the thread's [own](thread) buffer.
 //! 3. [`Pool::trace`](crate::Pool::trace) reads the buffers while the workers write them.
 //! 4. At the end of the pool, its record notes the time. The buffers stay until the last owner drops them: the record of
-//!    a pool that is traced because of the environment is kept until the process ends.
+//!    a pool that is traced because of the environment is kept until the process ends, or until newer ones need the room.
+//!
+//! A process that was forked records nothing, and writes no file: see [`forked`].
 
 pub(crate) mod buffer;
 pub(crate) mod collect;
@@ -27,23 +29,28 @@ mod thread;
 
 use std::sync::Arc;
 
+pub(crate) use state::forked;
 pub use thread::span;
 pub(crate) use thread::{asleep, ended_handoff, enter, wakes};
 
-use self::collect::PoolRecord;
+use self::collect::{PoolRecord, Use};
 
 /// Number of events for each worker of a pool that is watched, and not traced.
-const WATCHED_EVENTS: usize = 256;
+const WATCHED_EVENTS: usize = 16;
 
-/// Returns the record of a new pool, if the pool is to be traced. Its builder wants `events` events for each worker, or
+/// Returns the record of a new pool, if the pool is traced or watched. Its builder wants `events` events for each worker, or
 /// leaves the decision to the environment if that is 0.
 pub(crate) fn record_pool(id: u64, workers: usize, events: usize) -> Option<Arc<PoolRecord>> {
     let settings = files::settings();
-    let events = match (events, settings) {
-        (0, Some(settings)) => settings.events,
-        // The watchdog needs the processor times and the spans.
-        (0, None) => environment::watchdog().map(|_| WATCHED_EVENTS)?,
-        (events, _) => events,
+    if collect::is_forked() {
+        return None;
+    }
+    let (events, purpose) = match (events, settings) {
+        (0, Some(settings)) => (settings.events, Use::Kept),
+        (events @ 1.., Some(_)) => (events, Use::Kept),
+        // The watchdog needs the processor times and the open spans.
+        (0, None) => environment::watchdog().map(|_| (WATCHED_EVENTS, Use::Watched))?,
+        (events, None) => (events, Use::Traced),
     };
-    Some(PoolRecord::new(id, workers, events, settings.is_some()))
+    Some(PoolRecord::new(id, workers, events, purpose))
 }

@@ -9,6 +9,7 @@ use super::buffer::{Buffer, Record};
 use super::state::{OFF, ON, STATE, UNKNOWN, is_on};
 use super::{collect, files};
 use crate::sync::plain::Ordering;
+use crate::this_thread::is_worker;
 
 /// Returns whether threads record. Reads the environment if no thread has.
 #[cold]
@@ -47,7 +48,7 @@ pub(crate) fn enter(buffer: Arc<Buffer>) -> impl Drop {
 
 /// Calls `f` with the buffer of this thread, if it has one.
 fn with_own(f: impl FnOnce(&Buffer)) {
-    // Without it, the thread is ending.
+    // If the value is gone, the thread is ending.
     let _ = OWN.try_with(|own| {
         if let Some(buffer) = &*own.borrow() {
             f(buffer);
@@ -55,10 +56,13 @@ fn with_own(f: impl FnOnce(&Buffer)) {
     });
 }
 
-/// Gives this thread a buffer if it has none.
+/// Gives this thread a buffer if it has none, unless it is a worker of a pool that is not traced.
 fn need_own() {
     let _ = OWN.try_with(|own| {
-        own.borrow_mut().get_or_insert_with(collect::outside_thread);
+        let mut own = own.borrow_mut();
+        if own.is_none() && !is_worker() {
+            *own = collect::outside_thread();
+        }
     });
 }
 
@@ -103,7 +107,7 @@ pub fn span<R>(name: &'static str, f: impl FnOnce() -> R) -> R {
 
     impl Drop for Guard {
         fn drop(&mut self) {
-            with_own(|buffer| buffer.push(Record::SpanEnd));
+            with_own(|buffer| buffer.end_span());
         }
     }
 
@@ -111,7 +115,7 @@ pub fn span<R>(name: &'static str, f: impl FnOnce() -> R) -> R {
         return f();
     }
     need_own();
-    with_own(|buffer| buffer.push(Record::SpanBegin(name)));
+    with_own(|buffer| buffer.begin_span(name));
     // Also after a panic of `f`.
     let _guard = Guard;
     f()

@@ -10,7 +10,7 @@ use crate::call::Call;
 use crate::cancel::CancelFlag;
 use crate::runtime::{ReturnBarrier, call_in};
 use crate::scheduler::{Point, Protocol, Scheduler};
-use crate::stats::Count;
+use crate::stats::{Activity, Count};
 use crate::this_thread::{self, Host};
 use crate::tracing;
 use crate::unwind::Panic;
@@ -64,6 +64,7 @@ impl<S: Scheduler> Me<'_, S> {
         self.open_mailbox();
         self.let_pool_end();
         self.set_active(true);
+        self.timer().switch_to(Activity::Application);
         S::Protocol::answer(self, Point::Active);
     }
 }

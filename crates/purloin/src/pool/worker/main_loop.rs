@@ -10,6 +10,7 @@ use crate::scheduler::{Point, Protocol, Scheduler};
 use crate::sleep::{Backoff, Slept, TinyTasks};
 use crate::stats::Count;
 use crate::sync::{Instant, Ordering, fence};
+use crate::tracing::buffer::Record;
 use crate::unwind::AbortOnUnwind;
 
 /// Runs a worker on this thread, until the pool ends. The worker counts as searching: the threads of
@@ -33,7 +34,12 @@ pub(crate) fn run<S: Scheduler>(me: Me<'_, S>) {
     let mut work = find(me);
     loop {
         match work {
-            Work::Injected(job) => me.active(|| job.run(me)),
+            Work::Injected(job) => me.active(|| {
+                if let Some(trace) = me.timer().trace() {
+                    trace.push(Record::Call);
+                }
+                job.run(me);
+            }),
             Work::Stolen(stolen) => run_stolen(me, stolen),
             Work::Stop => break,
         }

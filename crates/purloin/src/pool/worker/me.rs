@@ -127,11 +127,13 @@ impl<'w, S: Scheduler> Me<'w, S> {
     /// Counts an event.
     pub fn count(self, count: Count) {
         self.remote.counters.add(count);
-        // An idle worker tries to steal all the time.
-        if let Some(trace) = self.timer().trace()
-            && count != Count::StealAttempts
-        {
-            trace.push(Record::Counted(count));
+        if let Some(trace) = self.timer().trace() {
+            match count {
+                Count::ForcedSteals => trace.push(Record::Forced),
+                Count::Handoffs => trace.push(Record::HandoffBegin),
+                Count::Publications => trace.push(Record::Published),
+                _ => (),
+            }
         }
     }
 

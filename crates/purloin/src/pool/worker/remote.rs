@@ -29,6 +29,8 @@ pub struct Remote<S: Scheduler> {
     /// On lines of their own: a worker that waits counts its attempts to steal all the time.
     pub(crate) counters: CachePadded<Counters>,
     pub(crate) timer: Timer,
+    /// What the worker waits for, as [`WorkerActivity`](crate::WorkerActivity) encodes it; 0 if it does not wait.
+    pub(super) waits_for: plain::AtomicUsize,
     /// On a line of its own: each thief that comes by looks at it.
     pub(super) place: CachePadded<Place<S>>,
     pub(super) mailbox: Mailbox<S>,
@@ -45,8 +47,6 @@ pub(super) struct Place<S: Scheduler> {
     /// Whether the pool may end although this worker is active. The worker is a thread of the program, which
     /// never goes idle, or it is in its exit handler.
     pub(super) may_pool_end: AtomicBool,
-    /// For what the worker waits, as [`Does`](crate::Does) encodes it; 0 if it does not wait.
-    pub(super) waits_for: plain::AtomicUsize,
 }
 
 // SAFETY: the pool outlives its workers, and is `Sync`. All other fields are `Sync`.
@@ -115,13 +115,13 @@ impl<S: Scheduler> Remote<S> {
             depth: AtomicUsize::new(0),
             counters: CachePadded::new(Counters::default()),
             timer,
+            waits_for: plain::AtomicUsize::new(0),
             place: CachePadded::new(Place {
                 index,
                 pool,
                 active: AtomicBool::new(false),
                 polling: plain::AtomicBool::new(false),
                 may_pool_end: AtomicBool::new(false),
-                waits_for: plain::AtomicUsize::new(0),
             }),
             mailbox: Mailbox::new(),
         }
@@ -188,14 +188,19 @@ impl<S: Scheduler> Remote<S> {
         self.index() >= self.pool().workers
     }
 
-    /// Returns for what the worker waits, as [`Does`](crate::Does) encodes it.
+    /// Returns what the worker waits for, as [`WorkerActivity`](crate::WorkerActivity) encodes it.
     pub(crate) fn waits_for(&self) -> usize {
-        self.place.waits_for.load(Ordering::Relaxed)
+        self.waits_for.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether the worker is a thread of the program that never goes idle, or is in its exit handler.
+    pub(crate) fn may_pool_end(&self) -> bool {
+        self.place.may_pool_end.load(Ordering::Relaxed)
     }
 
     /// Returns whether the pool cannot end because of what this worker runs.
     pub(crate) fn keeps_pool(&self) -> bool {
-        self.is_active() && !self.place.may_pool_end.load(Ordering::Relaxed)
+        self.is_active() && !self.may_pool_end()
     }
 
     /// Returns whether this worker has mail.

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use super::{Me, Remote, main_loop};
 use crate::call::Call;
-use crate::pool::{Does, Shared};
+use crate::pool::{Shared, WorkerActivity};
 use crate::runtime::stolen;
 use crate::scheduler::{Point, Protocol, Scheduler};
 use crate::sleep::{Backoff, Sleep, Slept, SpinTime};
@@ -39,8 +39,8 @@ pub(crate) trait Awaited<S: Scheduler> {
     /// Whether the worker spins before it hands off its processor.
     const SPINS: bool;
 
-    /// Returns for what the worker waits, for people.
-    fn what(&self) -> Does;
+    /// Returns what the worker waits for, for people.
+    fn what(&self) -> WorkerActivity;
 
     /// Returns whether the wait is over.
     fn is_over(&self) -> bool;
@@ -74,9 +74,10 @@ pub(crate) trait Awaited<S: Scheduler> {
 /// Blocks `me` until the wait is over.
 pub(crate) fn until<S: Scheduler, A: Awaited<S>>(me: Me<'_, S>, awaited: &A) {
     let outer = me.timer().switch_to(Activity::SearchingInJoin);
-    // Relaxed: for people.
-    let waits_for = &me.place.waits_for;
-    let outer_wait = waits_for.swap(awaited.what().encode(), Ordering::Relaxed);
+    // Relaxed: for people. Only this thread writes it.
+    let outer_wait = me.waits_for.load(Ordering::Relaxed);
+    me.waits_for
+        .store(awaited.what().encode(), Ordering::Relaxed);
     let mut wait = Wait {
         me,
         backoff: Backoff::new(SpinTime::usual()),
@@ -109,7 +110,7 @@ pub(crate) fn until<S: Scheduler, A: Awaited<S>>(me: Me<'_, S>, awaited: &A) {
         wait.backoff.restart(slept);
     }
     drop(wait);
-    waits_for.store(outer_wait, Ordering::Relaxed);
+    me.waits_for.store(outer_wait, Ordering::Relaxed);
     me.timer().switch_to(outer);
 }
 
@@ -230,8 +231,8 @@ impl<S: Scheduler> Awaited<S> for Outside<'_> {
     /// Another pool takes microseconds to answer.
     const SPINS: bool = false;
 
-    fn what(&self) -> Does {
-        Does::WaitsForOther
+    fn what(&self) -> WorkerActivity {
+        WorkerActivity::WaitsForOther
     }
 
     fn is_over(&self) -> bool {
