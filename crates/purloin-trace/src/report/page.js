@@ -592,14 +592,13 @@ function fillTimelineTables(pool, steals, slot) {
   foldTable(slot.stealsTable, 20, () => longest().map(steal =>
     [moment(steal.end, 1), name(steal.to), name(steal.from), time(steal.cost), time(steal.run)]));
 }
-function fillSentences({ costly_steals: costly, counts, wakes, steals_total: total }, slot) {
-  const delays = (wakes || []).filter((_, i) => i % 4 === 3).sort((a, b) => a - b), times = name => counted(counts[name], "time");
+function fillSentences({ costly_steals: costly, counts, delays, steals_total: total }, slot) {
   if (total) slot.noSteal.remove();
   putOrRemove(slot.costlyText, slot, costly?.of > 0 &&
     { costly: `${count(costly.count)} of ${counted(costly.of, "steal")} (${percent(costly.count / costly.of)})` });
-  putOrRemove(slot.countsText, slot, counts && { published: times("publications"), forced: counted(counts.forced, "steal"),
-    sleeps: times("sleeps"), wakeups: times("wakeups") });
-  putOrRemove(slot.delaysText, slot, delays.length > 0 && { delay: time(delays[delays.length >> 1]), slowest: time(delays.at(-1)) });
+  putOrRemove(slot.countsText, slot, counts && { published: counted(counts.publications, "time"), forced: counted(counts.forced, "steal"),
+    sleeps: counted(counts.sleeps, "time"), wakeups: counted(counts.wakeups, "time") });
+  putOrRemove(slot.delaysText, slot, delays && { delay: time(delays.median), slowest: time(delays.slowest) });
 }
 function fillPool(data, pool) {
   const part = document.getElementById("pool").content.cloneNode(true), slot = slots(part);
