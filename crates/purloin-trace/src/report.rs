@@ -8,15 +8,15 @@ use std::io::{Result, Write};
 
 use crate::format::with_unit;
 use crate::json::Json;
-use crate::overview::{Overview, Parallelism, StealSizes, Waker};
+use crate::overview::{Overview, Parallelism, StealSizes, WakeUp};
 use crate::timeline::{Interval, Span, State, Timeline};
 use crate::{Baseline, PoolTrace, Trace, Verdict, What};
 
-/// Maximum number of intervals, of steals and of spans in a page, divided by the number of pools. With more, the page would be
-/// larger than 5 MB.
-const MAX_INTERVALS: usize = 160_000;
-const MAX_STEALS: usize = 40_000;
-const MAX_SPANS: usize = 40_000;
+/// Maximum number of intervals, of steals and of spans in a page, over all pools. With more, the page could be larger than
+/// 5 MB: in a run of some seconds, an interval takes 16 bytes, a steal 38 and a span 24.
+const MAX_INTERVALS: usize = 140_000;
+const MAX_STEALS: usize = 35_000;
+const MAX_SPANS: usize = 35_000;
 
 /// The largest pool that gets a table of thieves and victims.
 const MAX_MATRIX: usize = 64;
@@ -69,25 +69,12 @@ fn data(trace: &Trace) -> String {
     let mut names = Names::default();
     let mut json = Json::new();
     json.object(|json| {
-        let mut notes = vec![
-            "Joins, spawns and loops that no thief has touched are not recorded, because recording would cost more than \
-             they do. So a trace does not count tasks."
-                .to_string(),
-        ];
         json.member("version").plain(1);
         json.member("program").string(&trace.program);
         json.member("command").string(&trace.command);
         json.member("date").string(&trace.date);
         json.member("machine").string(&trace.machine);
         json.member("duration").time(trace.end);
-        if let (Some(other), Some(run)) = (trace.baseline, Baseline::of(trace)) {
-            let speedup = other.duration as f64 / run.duration.max(1) as f64;
-            notes.push(format!(
-                "The run to compare with had {} workers and took {}. This run was {speedup:.2} times as fast.",
-                other.workers,
-                with_unit(other.duration)
-            ));
-        }
         if let Some(speed_up) = &trace.speed_up {
             json.member("speedup").object(|json| {
                 json.member("work").plain(speed_up.work);
@@ -112,21 +99,38 @@ fn data(trace: &Trace) -> String {
             json.member("lost").plain(trace.lost());
         });
         json.member("states").array(|json| State::ALL.iter().for_each(|state| json.string(state.name())));
+        let overviews: Vec<_> = trace.pools.iter().map(Overview::of).collect();
+        let threads = trace.threads.iter();
+        let threads: Vec<_> = threads.map(|track| Timeline::of_thread(track, trace.end)).collect();
+        let mut selection = Selection::of(&overviews, &threads);
+        let mut notes = vec![
+            "Joins, spawns and loops that no thief has touched are not recorded, because recording would cost more than \
+             they do. So a trace does not count tasks."
+                .to_string(),
+        ];
+        if let (Some(other), Some(run)) = (trace.baseline, Baseline::of(trace)) {
+            let speedup = other.duration as f64 / run.duration.max(1) as f64;
+            notes.push(format!(
+                "The run to compare with had {} workers and took {}. This run was {speedup:.2} times as fast.",
+                other.workers,
+                with_unit(other.duration)
+            ));
+        }
         if trace.dropped_pools > 0 {
             let dropped = trace.dropped_pools;
             notes.push(format!("{dropped} pools that ended earlier are missing: the trace keeps the newest ones."));
         }
+        notes.extend(selection.notes());
         json.member("pools").array(|json| {
-            for pool in &trace.pools {
-                write_pool(json, trace, pool, &mut names, &mut notes);
+            for (pool, overview) in trace.pools.iter().zip(&overviews) {
+                write_pool(json, trace, pool, overview, &mut selection, &mut names);
             }
         });
         json.member("threads").array(|json| {
-            for track in &trace.threads {
-                let timeline = Timeline::of_thread(track, trace.end);
+            for (track, timeline) in trace.threads.iter().zip(&threads) {
                 json.object(|json| {
                     json.member("name").string(&track.name);
-                    write_spans(json, &timeline, 0, &mut names);
+                    write_spans(json, timeline, &mut selection.spans, &mut names);
                 });
             }
         });
@@ -140,36 +144,11 @@ fn write_pool(
     json: &mut Json,
     trace: &Trace,
     pool: &PoolTrace,
+    overview: &Overview,
+    selection: &mut Selection,
     names: &mut Names,
-    notes: &mut Vec<String>,
 ) {
-    let overview = Overview::of(pool);
     let timelines = &overview.timelines;
-    let count = |of: fn(&Timeline) -> usize| timelines.iter().map(of).sum::<usize>();
-    let pools = trace.pools.len();
-    let resolution = resolution(timelines, MAX_INTERVALS / pools);
-    if resolution > 0 {
-        notes.push(format!(
-            "Intervals of pool {} that are shorter than {} are merged with their neighbours.",
-            pool.id,
-            with_unit(resolution)
-        ));
-    }
-    let spans = count(|timeline| timeline.spans.len());
-    let shortest = shortest_kept(
-        timelines
-            .iter()
-            .flat_map(|t| &t.spans)
-            .map(|s| s.end - s.begin),
-        MAX_SPANS / pools,
-    );
-    if shortest > 0 {
-        notes.push(format!(
-            "Of the {spans} spans of pool {}, the page has those that took longer than {}.",
-            pool.id,
-            with_unit(shortest)
-        ));
-    }
     json.object(|json| {
         json.member("name").string(&format!("pool {}", pool.id));
         json.member("workers").plain(pool.workers);
@@ -182,30 +161,14 @@ fn write_pool(
                     json.member("spare").plain(track.is_spare);
                     json.member("totals")
                         .array(|json| timeline.totals().iter().for_each(|&total| json.time(total)));
-                    json.member("intervals").array(|json| {
-                        for interval in merged(&timeline.intervals, resolution) {
-                            json.time(interval.begin);
-                            json.time(interval.end - interval.begin);
-                            json.plain(interval.state as usize);
-                        }
-                    });
-                    write_spans(json, timeline, shortest, names);
+                    write_intervals(json, &timeline.intervals, selection.resolution);
+                    write_spans(json, timeline, &mut selection.spans, names);
                 });
             }
         });
-        write_steals(json, timelines, MAX_STEALS / pools);
+        write_steals(json, timelines, &mut selection.steals);
         let wake_ups = overview.wake_ups(pool, &trace.threads);
-        json.member("wakes").array(|json| {
-            for wake in wake_ups.iter().take(MAX_STEALS) {
-                json.time(wake.time);
-                match wake.waker {
-                    Waker::Worker(worker) => json.plain(worker),
-                    Waker::Outside(_) => json.plain(-1),
-                }
-                json.plain(wake.woken);
-                json.time(wake.delay);
-            }
-        });
+        write_delays(json, &wake_ups);
         write_parallelism(json, &overview.parallelism);
         write_sizes(json, &overview.steal_sizes);
         write_matrix(json, pool, timelines);
@@ -213,32 +176,48 @@ fn write_pool(
     });
 }
 
-/// Writes the spans that took at least `shortest`.
-fn write_spans(json: &mut Json, timeline: &Timeline, shortest: u64, names: &mut Names) {
-    let is_kept = |span: &&Span| span.end - span.begin >= shortest;
+/// Writes the intervals. If they are merged, they are much longer than a microsecond, and whole microseconds will do.
+fn write_intervals(json: &mut Json, intervals: &[Interval], resolution: u64) {
+    let unit = if resolution > 0 { 1000 } else { 1 };
+    json.member("intervals").array(|json| {
+        for interval in merged(intervals, resolution) {
+            let (begin, end) = (interval.begin / unit * unit, interval.end / unit * unit);
+            if begin < end {
+                json.time(begin);
+                json.time(end - begin);
+                json.plain(interval.state as usize);
+            }
+        }
+    });
+}
+
+fn write_spans(json: &mut Json, timeline: &Timeline, longest: &mut Longest, names: &mut Names) {
+    let spans = timeline.spans.iter();
+    let mut spans: Vec<_> = spans
+        .filter(|span| longest.keeps(span_length(span)))
+        .collect();
+    spans.sort_by_key(|span| (span.begin, span.depth));
     json.member("spans").array(|json| {
-        let mut spans: Vec<_> = timeline.spans.iter().filter(is_kept).collect();
-        spans.sort_by_key(|span| (span.begin, span.depth));
         for span in spans {
             json.time(span.begin);
-            json.time(span.end - span.begin);
+            json.time(span_length(span));
             json.plain(span.depth);
             json.plain(names.number(span.name));
         }
     });
 }
 
-fn write_steals(json: &mut Json, timelines: &[Timeline], most: usize) {
-    let all = || {
-        timelines
-            .iter()
-            .enumerate()
-            .flat_map(|(thief, timeline)| timeline.steals.iter().map(move |steal| (thief, steal)))
-    };
-    let total = all().count();
-    let shortest = shortest_kept(all().map(|(_, steal)| steal.run), most);
-    let mut steals: Vec<_> = all().filter(|(_, steal)| steal.run >= shortest).collect();
-    steals.sort_unstable_by_key(|(_, steal)| steal.time);
+fn write_steals(json: &mut Json, timelines: &[Timeline], longest: &mut Longest) {
+    let all = timelines.iter().enumerate().flat_map(|(thief, timeline)| {
+        let steals = timeline.steals.iter();
+        steals.map(move |steal| (thief, steal))
+    });
+    let mut total = 0;
+    let mut steals: Vec<_> = all
+        .inspect(|_| total += 1)
+        .filter(|(_, steal)| longest.keeps(steal.run))
+        .collect();
+    steals.sort_unstable_by_key(|(thief, steal)| (steal.time, *thief));
     json.member("steals_total").plain(total);
     json.member("steals").array(|json| {
         for (thief, steal) in steals {
@@ -253,14 +232,17 @@ fn write_steals(json: &mut Json, timelines: &[Timeline], most: usize) {
     });
 }
 
-/// Returns the least length such that at most `most` of these lengths are that long.
-fn shortest_kept(lengths: impl Iterator<Item = u64>, most: usize) -> u64 {
-    let mut lengths: Vec<u64> = lengths.collect();
-    if lengths.len() <= most {
-        return 0;
-    }
-    lengths.sort_unstable_by(|a, b| b.cmp(a));
-    lengths[most] + 1
+/// Writes how long woken workers took until they ran.
+fn write_delays(json: &mut Json, wakes: &[WakeUp]) {
+    let mut delays: Vec<u64> = wakes.iter().map(|wake| wake.delay).collect();
+    delays.sort_unstable();
+    let Some(&slowest) = delays.last() else {
+        return json.member("delays").plain("null");
+    };
+    json.member("delays").object(|json| {
+        json.member("median").time(delays[delays.len() / 2]);
+        json.member("slowest").time(slowest);
+    });
 }
 
 fn write_parallelism(json: &mut Json, steps: &Parallelism) {
@@ -323,20 +305,91 @@ fn write_counts(json: &mut Json, pool: &PoolTrace, timelines: &[Timeline], wake_
     });
 }
 
-/// Returns the length below which intervals are merged, so that there are at most `most`: 0 if there is room
-/// for all.
-fn resolution(timelines: &[Timeline], most: usize) -> u64 {
-    let count = |resolution| {
-        let merged = timelines
-            .iter()
-            .map(|timeline| merged(&timeline.intervals, resolution).count());
-        merged.sum::<usize>()
-    };
-    let mut resolution = 0;
-    while count(resolution) > most {
-        resolution = (2 * resolution).max(1000);
+/// Which events of a large trace the page has.
+struct Selection {
+    /// Shorter intervals are merged. 0 if the page has room for all.
+    resolution: u64,
+    spans: Longest,
+    steals: Longest,
+}
+
+impl Selection {
+    fn of(overviews: &[Overview], threads: &[Timeline]) -> Selection {
+        let workers = || overviews.iter().flat_map(|overview| &overview.timelines);
+        let count = |resolution| {
+            let merged = workers().map(|timeline| merged(&timeline.intervals, resolution).count());
+            merged.sum::<usize>()
+        };
+        let mut resolution = 0;
+        while count(resolution) > MAX_INTERVALS {
+            resolution = (2 * resolution).max(1000);
+        }
+        let spans = workers()
+            .chain(threads)
+            .flat_map(|timeline| &timeline.spans);
+        let steals = workers().flat_map(|timeline| &timeline.steals);
+        Selection {
+            resolution,
+            spans: Longest::of(spans.map(span_length), MAX_SPANS),
+            steals: Longest::of(steals.map(|steal| steal.run), MAX_STEALS),
+        }
     }
-    resolution
+
+    /// Says what is missing. The page itself counts the steals.
+    fn notes(&self) -> impl Iterator<Item = String> {
+        let resolution = with_unit(self.resolution);
+        let merged = format!(
+            "The page merges intervals that are shorter than {resolution} with their neighbours."
+        );
+        let spans = self.spans.all;
+        let dropped = format!("Of the {spans} spans, the page has the {MAX_SPANS} longest ones.");
+        let merged = (self.resolution > 0).then_some(merged);
+        let dropped = (spans > MAX_SPANS).then_some(dropped);
+        merged.into_iter().chain(dropped)
+    }
+}
+
+/// Chooses the longest spans or steals. Of those with the same length, it chooses the first ones.
+struct Longest {
+    /// Number of spans or steals to choose from.
+    all: usize,
+    /// The least length that is kept.
+    shortest: u64,
+    /// Number of spans or steals of exactly this length that are still to be kept.
+    ties: usize,
+}
+
+impl Longest {
+    fn of(lengths: impl Iterator<Item = u64>, most: usize) -> Longest {
+        let mut lengths: Vec<u64> = lengths.collect();
+        let all = lengths.len();
+        if all <= most {
+            return Longest {
+                all,
+                shortest: 0,
+                ties: all,
+            };
+        }
+        lengths.sort_unstable_by(|a, b| b.cmp(a));
+        let shortest = lengths[most - 1];
+        let longer = lengths.partition_point(|&length| length > shortest);
+        Longest {
+            all,
+            shortest,
+            ties: most - longer,
+        }
+    }
+
+    /// Returns whether the next span or steal, of this length, is kept.
+    fn keeps(&mut self, length: u64) -> bool {
+        let is_tie = length == self.shortest && self.ties > 0;
+        self.ties -= usize::from(is_tie);
+        length > self.shortest || is_tie
+    }
+}
+
+fn span_length(span: &Span) -> u64 {
+    span.end - span.begin
 }
 
 /// Merges runs of intervals that are shorter than `resolution`, until the run is as long as that. The merged interval has
@@ -394,8 +447,14 @@ mod tests {
 
     #[test]
     fn a_page_keeps_the_longest() {
-        assert_eq!(shortest_kept([5, 1, 9, 3].into_iter(), 4), 0);
-        let shortest = shortest_kept([5, 1, 9, 3].into_iter(), 2);
-        assert!(shortest > 3 && shortest <= 5);
+        let kept = |lengths: &[u64], most| -> Vec<u64> {
+            let mut longest = Longest::of(lengths.iter().copied(), most);
+            let kept = lengths.iter().filter(|&&length| longest.keeps(length));
+            kept.copied().collect()
+        };
+        assert_eq!(kept(&[5, 0, 9, 3], 4), [5, 0, 9, 3]);
+        assert_eq!(kept(&[5, 0, 9, 3], 2), [5, 9]);
+        // Clocks that tick every 41 ns give many tasks the same length.
+        assert_eq!(kept(&[41, 82, 41, 41], 3), [41, 82, 41]);
     }
 }

@@ -191,6 +191,8 @@ fn the_report_has_the_same_times_as_the_trace() {
     let expected = serde_json::json!([5, 1, 0, 1, 985, 1, 0]);
     assert_eq!(pool["steals"], expected);
     assert_eq!(pool["matrix"], serde_json::json!([[0, 0], [1, 0]]));
+    let delays = serde_json::json!({ "median": 2.7, "slowest": 2.7 });
+    assert_eq!(pool["delays"], delays);
     let parallelism: f64 = pool["parallelism"]["running"]
         .as_array()
         .unwrap()

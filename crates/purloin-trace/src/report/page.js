@@ -108,8 +108,8 @@ const stateItem = (state, name, high = 14) => legendItem(name, statePath(state, 
 const runningOf = track => track.totals[0] + track.totals[1]; // “running” and “running while blocked”
 const poolRunning = pool => sum(pool.tracks.map(runningOf));
 const usedStates = pool => HEIGHTS.flatMap((_, state) => pool.tracks.some(track => track.totals[state] > 0) ? state : []);
-const nameOf = track => track.name + (track.spare ? " (spare)" : "");
-const shortName = ({ name }, gutter) => gutter < 50 ? name.replace("worker ", "w").slice(0, 5) : name.slice(0, 12);
+const shortName = ({ name }, gutter) => gutter >= 50 ? name.replace("spare worker", "spare").slice(0, 12)
+  : name.replace("thread ", "").replace("spare worker ", "s").replace("worker ", "w").slice(0, 5);
 // Index of the last entry of a flat list (three numbers an entry) that starts at or before `at`, or -3.
 function lastStart(list, at) {
   let low = 0, high = list.length / 3;
@@ -255,8 +255,7 @@ class Timeline {
     context.restore();
     this.drawNames();
     context.translate(0, scroll);
-    this.drawAxis();
-    this.tell();
+    this.drawAxis(); this.tell();
   }
   block(fillStyle, ...place) { Object.assign(this.context, { fillStyle }).fillRect(...place); }
   write(fillStyle, ...place) { Object.assign(this.context, { fillStyle }).fillText(...place); }
@@ -382,7 +381,7 @@ class Timeline {
     return row && x >= this.gutter && y >= AXIS ? this.entryAt(row, this.timeAt(x), this.pixelTime) : null;
   }
   describe({ row, index, steal }) {
-    const at = value => moment(value, this.pixelTime / 10), name = worker => nameOf(this.tracks[worker]);
+    const at = value => moment(value, this.pixelTime / 10), name = worker => this.tracks[worker].name;
     if (steal) return `${STEALS[steal.kind]} at ${at(steal.end)}: ${name(steal.to)} took a task of depth ${steal.depth} ` +
       `from ${name(steal.from)}. The steal took ${time(steal.cost)}; the task ran ${time(steal.run)}.`;
     const [start, length, value] = row.list.slice(index, index + 3);
@@ -522,7 +521,7 @@ function fillShares(data, pool, slot) {
   const row = (name, totals, all) => [name, ...states.map(state =>
     [fixed(totals[state] / 1e6, whole < 1e6 ? 4 : 2), " ", html("small", {}, percent(totals[state] / all))])];
   const totals = HEIGHTS.map((_, state) => sum(pool.tracks.map(track => track.totals[state])));
-  const rows = () => [row("all workers", totals, whole * n), ...pool.tracks.map(track => row(nameOf(track), track.totals, whole))];
+  const rows = () => [row("all workers", totals, whole * n), ...pool.tracks.map(track => row(track.name, track.totals, whole))];
   foldTable(slot.shareTable, n, rows, states.map(state => data.states[state]));
   slot.shareTable.open = n <= 8;
 }
@@ -581,30 +580,28 @@ function fillSpeedup({ work, span, measured = [], predicted = [] }, slot) {
 // ---------- 7. Sections ----------
 let mainTimeline = null; // that of the pool that ran most
 function fillTimelineTables(pool, steals, slot) {
-  const name = worker => nameOf(pool.tracks[worker]), [by, from] = [0, 1].map(() => new Uint32Array(pool.tracks.length));
+  const { tracks } = pool, [by, from] = [0, 1].map(() => new Uint32Array(tracks.length));
   for (let i = 0; i < steals.length; i += 7) { by[steals[i + 1]]++; from[steals[i + 2]]++; }
-  foldTable(slot.workersTable, pool.tracks.length, () => pool.tracks.map((track, i) => {
+  foldTable(slot.workersTable, tracks.length, () => tracks.map((track, i) => {
     const list = track.intervals, ends = list.length ? [time(list[0]), time(list.at(-3) + list.at(-2))] : ["–", "–"];
     const share = runningOf(track) / (pool.end - pool.begin);
-    return [name(i), ...ends, count(list.length / 3), percent(share), count(by[i]), count(from[i])];
+    return [track.name, ...ends, count(list.length / 3), percent(share), count(by[i]), count(from[i])];
   }));
-  const longest = () => range(Math.min(20, steals.length / 7)).map(i => readSteal(steals, i * 7));
-  foldTable(slot.stealsTable, 20, () => longest().map(steal =>
-    [moment(steal.end, 1), name(steal.to), name(steal.from), time(steal.cost), time(steal.run)]));
+  foldTable(slot.stealsTable, 20, () => range(Math.min(20, steals.length / 7)).map(i => readSteal(steals, i * 7)).map(steal =>
+    [moment(steal.end, 1), tracks[steal.to].name, tracks[steal.from].name, time(steal.cost), time(steal.run)]));
 }
-function fillSentences({ costly_steals: costly, counts, wakes, steals_total: total }, slot) {
-  const delays = (wakes || []).filter((_, i) => i % 4 === 3).sort((a, b) => a - b), times = name => counted(counts[name], "time");
+function fillSentences({ costly_steals: costly, counts, delays, steals_total: total }, slot) {
   if (total) slot.noSteal.remove();
   putOrRemove(slot.costlyText, slot, costly?.of > 0 &&
     { costly: `${count(costly.count)} of ${counted(costly.of, "steal")} (${percent(costly.count / costly.of)})` });
-  putOrRemove(slot.countsText, slot, counts && { published: times("publications"), forced: counted(counts.forced, "steal"),
-    sleeps: times("sleeps"), wakeups: times("wakeups") });
-  putOrRemove(slot.delaysText, slot, delays.length > 0 && { delay: time(delays[delays.length >> 1]), slowest: time(delays.at(-1)) });
+  putOrRemove(slot.countsText, slot, counts && { published: counted(counts.publications, "time"), forced: counted(counts.forced, "steal"),
+    sleeps: counted(counts.sleeps, "time"), wakeups: counted(counts.wakeups, "time") });
+  putOrRemove(slot.delaysText, slot, delays && { delay: time(delays.median), slowest: time(delays.slowest) });
 }
 function fillPool(data, pool) {
   const part = document.getElementById("pool").content.cloneNode(true), slot = slots(part);
   put(slot, { lead: `${counted(pool.workers, "worker")}, from ${time(pool.begin)} to ${time(pool.end)}.` });
-  const idle = pool.tracks.every(track => track.intervals.length === 0);
+  const idle = poolRunning(pool) === 0;
   slot[idle ? "busy" : "idle"].remove();
   if (idle) return [part];
   const timeline = new Timeline(data, pool, slot);
@@ -648,11 +645,12 @@ function longestSerial({ step, running }) {
   return best * step;
 }
 function keyFigures({ pools, duration }) {
-  const workers = sum(pools.map(pool => pool.workers)), running = sum(pools.map(poolRunning)), series = pools[0]?.parallelism;
+  const total = of => sum(pools.map(of)), workers = total(pool => pool.workers), running = total(poolRunning);
+  const whole = total(pool => pool.workers * (pool.end - pool.begin)), series = pools[0]?.parallelism;
   return [[time(duration), "duration of the run"], [count(workers), pools.length > 1 ? `workers in ${pools.length} pools` : "workers"],
-    running > 0 && [percent(running / (workers * duration)), "of the workers’ time ran tasks"],
+    running > 0 && [percent(running / whole), "of the workers’ time ran tasks"],
     running > 0 && [short(running / duration), "workers ran tasks on average"],
-    pools.length > 0 && [count(sum(pools.map(pool => pool.steals_total || 0))), "steals"],
+    pools.length > 0 && [count(total(pool => pool.steals_total || 0)), "steals"],
     series && [time(longestSerial(series)), "longest time with at most one worker running"]].filter(Boolean);
 }
 function build(data) {
@@ -668,7 +666,8 @@ function build(data) {
   slot.figures.append(...keyFigures(data).map(([value, name]) => html("div", {}, html("dt", {}, name), html("dd", {}, value))));
   if (speedup) fillSpeedup(speedup, slot); else slot.speedup.remove();
   slot.pools.append(...pools.map((pool, i) => poolSection(data, pool, pools.length > 3 && i > 0)));
-  if (pools.length) { fillSpans(data, slot); slot.nopool.remove(); } else slot.named.remove();
+  if (pools.length) slot.nopool.remove();
+  if (pools.length || data.threads.length) fillSpans(data, slot); else slot.named.remove();
   put(slot, { program, verdict: verdict.title, held: !held ? "" : held.share >= 1 && !held.lost ? "The trace holds the whole run."
     : `The trace holds ${percent(held.share)} of the run. It lost ${counted(held.lost, "event")}.` });
   slot.notes.append(...each("li", data.notes || []));
