@@ -18,8 +18,8 @@ pub(crate) struct ParallelRuns {
 }
 
 impl ParallelRuns {
-    /// Runs the program on all workers of the pool until `is_enough`, given the number of runs and their total time. The
-    /// pool measures times.
+    /// Runs the program on all workers of the pool until `is_enough`, given the number of runs and their total time.
+    /// The pool measures times.
     pub fn run<S: Scheduler, P: Program>(
         pool: &Pool<S>,
         program: &mut P,

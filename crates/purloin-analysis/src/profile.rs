@@ -142,8 +142,8 @@ pub struct Profile {
     pub workers: usize,
     /// The number of the program's tasks: joins, spawns and futures. A loop or a sort counts as none.
     pub tasks: u64,
-    /// How often the profile divides loops and sorts to find their span. A pool divides them only on demand. The profile
-    /// divides each of them into at most about 1,024 pieces.
+    /// How often the profile divides loops and sorts to find their span. A pool divides them only on demand. The
+    /// profile divides each of them into at most about 1,024 pieces.
     pub splits: u64,
     /// The work, in seconds: the time that all strands take together, which is the shortest time
     /// of the serial elision.
@@ -170,8 +170,8 @@ pub struct Profile {
     /// The breakdown of each worker's time in all of these runs. Spare workers come last. Spare
     /// workers that were never used are left out.
     pub times: Vec<Times>,
-    /// What the workers did in one more run, if the pool is [traced](purloin::Builder::traced), with the speed-up and the bounds
-    /// from work and span.
+    /// What the workers did in one more run, if the pool is [traced](purloin::Builder::traced), with the speed-up and
+    /// the bounds from work and span.
     pub trace: Option<Trace>,
 }
 
@@ -214,14 +214,14 @@ impl Profile {
         }
     }
 
-    /// Returns a warning if the profile has seen neither a task nor a loop: a program that makes its tasks in another way than
-    /// through its token seems to be serial.
+    /// Returns a warning if the profile has seen neither a task nor a loop: a program that makes its tasks in another
+    /// way than through its token seems to be serial.
     pub fn warning(&self) -> Option<&'static str> {
         warning(self.tasks, self.splits)
     }
 
-    /// Returns the serial time divided by the number of tasks, in seconds, or the serial time if there are no tasks. The
-    /// paper calls it *S_T*.
+    /// Returns the serial time divided by the number of tasks, in seconds, or the serial time if there are no tasks.
+    /// The paper calls it *S_T*.
     pub fn task_size(&self) -> f64 {
         self.serial.as_secs_f64() / self.tasks.max(1) as f64
     }

@@ -76,8 +76,8 @@ pub struct PoolTrace {
     pub begin: u64,
     /// When the pool ended, or the end of the trace.
     pub end: u64,
-    /// The begin and the end of the program, if the trace covers all of it. Then the time in which no pool exists counts,
-    /// too.
+    /// The begin and the end of the program, if the trace covers all of it. Then the time in which no pool exists
+    /// counts, too.
     pub whole_program: Option<(u64, u64)>,
     /// The workers, with the spare workers that were started.
     pub tracks: Vec<Track>,
@@ -134,8 +134,8 @@ impl Track {
 }
 
 impl Trace {
-    /// Returns the pool whose threads used the processors for the longest time. Where the system does not tell, it is the pool
-    /// whose workers ran the program for the longest time.
+    /// Returns the pool whose threads used the processors for the longest time. Where the system does not tell, it is
+    /// the pool whose workers ran the program for the longest time.
     pub fn main_pool(&self) -> Option<(&PoolTrace, Overview)> {
         let overviews = self.pools.iter().map(|pool| (pool, Overview::of(pool)));
         overviews.max_by_key(|(_, overview)| match overview.processor {

@@ -19,10 +19,11 @@ pub struct Overview {
     pub workers: usize,
     /// What each worker did.
     pub timelines: Vec<Timeline>,
-    /// The time that counts, in nanoseconds: the life of the program if the trace covers it, or else the time from the first to
-    /// the last moment at which a worker ran the program. It begins later if events are lost.
+    /// The time that counts, in nanoseconds: the life of the program if the trace covers it, or else the time from
+    /// the first to the last moment at which a worker ran the program. It begins later if events are lost.
     pub window: (u64, u64),
-    /// The time in each state from the first to the last of these, summed over all workers but without idle spare workers.
+    /// The time in each state from the first to the last of these, summed over all workers but without idle spare
+    /// workers.
     pub totals: [u64; State::ALL.len()],
     /// The time within the window in which this number of workers ran the program.
     pub running: Vec<u64>,

@@ -1,7 +1,7 @@
 //! The report: a page in HTML with everything in it.
 //!
-//! The page is `report/page.html`, with its style and its script. The script draws what the data say, and computes next to
-//! nothing. The data are one object in JSON. Times are in microseconds since the trace began.
+//! The page is `report/page.html`, with its style and its script. The script draws what the data say, and computes
+//! next to nothing. The data are one object in JSON. Times are in microseconds since the trace began.
 
 use std::collections::BTreeMap;
 use std::io::{Result, Write};
@@ -12,8 +12,8 @@ use crate::overview::{Overview, Parallelism, StealSizes, WakeUp};
 use crate::timeline::{Interval, Span, State, Timeline};
 use crate::{Baseline, PoolTrace, Trace, Verdict, What};
 
-/// Maximum number of intervals, of steals and of spans in a page, over all pools. With more, the page could be larger than
-/// 5 MB: in a run of some seconds, an interval takes 16 bytes, a steal 38 and a span 24.
+/// Maximum number of intervals, of steals and of spans in a page, over all pools. With more, the page could be larger
+/// than 5 MB: in a run of some seconds, an interval takes 16 bytes, a steal 38 and a span 24.
 const MAX_INTERVALS: usize = 140_000;
 const MAX_STEALS: usize = 35_000;
 const MAX_SPANS: usize = 35_000;
@@ -392,8 +392,8 @@ fn span_length(span: &Span) -> u64 {
     span.end - span.begin
 }
 
-/// Merges runs of intervals that are shorter than `resolution`, until the run is as long as that. The merged interval has
-/// the state that took most of its time.
+/// Merges runs of intervals that are shorter than `resolution`, until the run is as long as that. The merged interval
+/// has the state that took most of its time.
 fn merged(intervals: &[Interval], resolution: u64) -> impl Iterator<Item = Interval> {
     let mut rest = intervals;
     std::iter::from_fn(move || {

@@ -1,11 +1,11 @@
 //! Why a run was not faster, in one sentence.
 //!
-//! Each rule looks for one reason, and estimates which share of the workers' time is lost by it. The reason with the largest
-//! loss is the verdict, and the next one follows as a detail if its loss is large, too. Without such a loss, the workers ran the
-//! program nearly all the time.
+//! Each rule looks for one reason, and estimates which share of the workers' time is lost by it. The reason with the
+//! largest loss is the verdict, and the next one follows as a detail if its loss is large, too. Without such a loss,
+//! the workers ran the program nearly all the time.
 //!
-//! One run tells what the workers did, and not what a serial program would have taken. So the rule for tasks that take longer
-//! because others run at the same time needs a second run.
+//! One run tells what the workers did, and not what a serial program would have taken. So the rule for tasks that
+//! take longer because others run at the same time needs a second run.
 
 use crate::overview::Overview;
 use crate::timeline::{State, Timeline};
@@ -76,8 +76,8 @@ impl Kind {
 const MUCH: f64 = 0.12;
 /// From this share on, something explains nearly all of something else.
 const MOST: f64 = 0.8;
-/// The system updates the processor time of a thread at its clock ticks. A stall that is shorter than this for each worker, in
-/// nanoseconds, is not known.
+/// The system updates the processor time of a thread at its clock ticks. A stall that is shorter than this for each
+/// worker, in nanoseconds, is not known.
 const TICK: u64 = 8_000_000;
 /// A run that is shorter than this, in nanoseconds, gets no verdict.
 const SHORT: u64 = 500_000;
@@ -200,9 +200,9 @@ impl Case<'_> {
         Some((self.unused(), verdict(Kind::Calls, title, vec![])))
     }
 
-    /// Returns the time in which the workers were awake and did not run on a processor, and the share of their time awake.
-    /// `None` if it is short or unknown. (A part of the time in which a worker is blocked it sleeps, so that time does not count as awake. A
-    /// worker that has just been woken is asleep until it runs.)
+    /// Returns the time in which the workers were awake and did not run on a processor, and the share of their time
+    /// awake. `None` if it is short or unknown. (A part of the time in which a worker is blocked it sleeps, so that
+    /// time does not count as awake. A worker that has just been woken is asleep until it runs.)
     fn stalled(&self) -> Option<(u64, f64)> {
         let awake = [
             State::Running,

@@ -53,7 +53,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let items = args.next().map_or(Ok(25), |n| n.parse())?;
     let problem = Problem {
-        // Even weights, and an odd room that nothing fills: such a problem is hard, because the bound never ends the search.
+        // Even weights, and an odd room that nothing fills: such a problem is hard, because the bound never ends the
+        // search.
         weights: (0..items).map(|n| 2 * (50 + n * n * 7919 % 101)).collect(),
         best: AtomicU64::new(0),
         reads_first,

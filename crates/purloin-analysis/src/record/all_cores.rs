@@ -23,8 +23,8 @@ pub struct OnAllCores {
     pub stealing: f64,
     /// The time of all workers together without a task, in seconds per run.
     pub searching: f64,
-    /// The processor time of the process, in seconds per run, or 0 if the system does not tell it. If it is less than the
-    /// application time, workers have waited for a processor, or tasks for something else.
+    /// The processor time of the process, in seconds per run, or 0 if the system does not tell it. If it is less than
+    /// the application time, workers have waited for a processor, or tasks for something else.
     pub processor: f64,
 }
 

@@ -126,8 +126,9 @@ const MAX_TASK_NANOSECONDS: f64 = 1000.0;
 /// | FNV-1a hash of all bytes before | 8 |
 ///
 /// A strand is a number in LEB128: its duration in ticks times 16, plus the number of its
-/// [`Mark`](crate::Mark). Marks are numbered from 0 in the order of their declaration. If a mark has a number, the number
-/// follows, in LEB128. A result is not fetched before its task has ended. A shared result may be fetched several times.
+/// [`Mark`](crate::Mark). Marks are numbered from 0 in the order of their declaration. If a mark has a number, the
+/// number follows, in LEB128. A result is not fetched before its task has ended. A shared result may be fetched
+/// several times.
 #[derive(Clone, PartialEq)]
 pub struct Recording {
     name: String,
@@ -185,14 +186,14 @@ impl Recording {
         self.strands.tasks
     }
 
-    /// Returns how often the recording divides loops and sorts. A pool divides them only on demand. The recording divides
-    /// each of them into at most about 1,024 pieces, and simulated cores steal the pieces like tasks.
+    /// Returns how often the recording divides loops and sorts. A pool divides them only on demand. The recording
+    /// divides each of them into at most about 1,024 pieces, and simulated cores steal the pieces like tasks.
     pub fn splits(&self) -> u64 {
         self.strands.splits
     }
 
-    /// Returns a warning if the recording has neither a task nor a loop: a program that makes its tasks in another way than
-    /// through its token seems to be serial.
+    /// Returns a warning if the recording has neither a task nor a loop: a program that makes its tasks in another
+    /// way than through its token seems to be serial.
     pub fn warning(&self) -> Option<&'static str> {
         warning(self.tasks(), self.splits())
     }

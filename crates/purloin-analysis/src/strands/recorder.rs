@@ -84,13 +84,13 @@ impl Recorder {
         self.mark_in(mark, 0);
     }
 
-    /// Ends a strand, and begins the next one. If the mark begins a finish, or a task of a finish, `finish` is the number
-    /// of that finish.
+    /// Ends a strand, and begins the next one. If the mark begins a finish, or a task of a finish, `finish` is the
+    /// number of that finish.
     fn mark_in(&self, mark: Mark, finish: u32) {
         let strand = ordered_ticks().saturating_sub(self.began.get());
         let mut frames = self.frames.borrow_mut();
-        // The task belongs to the finish, or to a task spawned in it: the finish waits for both, so the difference does not
-        // show. The frames between do not wait for it.
+        // The task belongs to the finish, or to a task spawned in it: the finish waits for both, so the difference
+        // does not show. The frames between do not wait for it.
         let skipped = || frames.iter().rev().position(|&frame| frame == finish);
         let mark = match mark {
             Mark::Spawn | Mark::Future if finish > 0 => match (skipped(), mark) {
@@ -169,8 +169,8 @@ impl<'r> Recorded<'r> {
         self.begin_in(0, beginning, rest)
     }
 
-    /// Makes the mark of the beginning of a finish with this number, or of a task in it, and returns the later marks that
-    /// belong to it.
+    /// Makes the mark of the beginning of a finish with this number, or of a task in it, and returns the later marks
+    /// that belong to it.
     fn begin_in(&self, finish: u32, beginning: Mark, rest: &'static [Mark]) -> PendingMarks<'r> {
         if let Some(recorder) = self.recorder {
             recorder.mark_in(beginning, finish);
@@ -196,8 +196,8 @@ impl<'r> Recorded<'r> {
         (ra, rb)
     }
 
-    /// Runs a future at once, and marks when its result is fetched. `finish` is the number of the finish that the future
-    /// belongs to, or 0.
+    /// Runs a future at once, and marks when its result is fetched. `finish` is the number of the finish that the
+    /// future belongs to, or 0.
     fn record_future<T>(&self, finish: u32, f: impl FnOnce(Recorded<'r>) -> T) -> Handle<T> {
         let Some(recorder) = self.recorder else {
             return implement::ready(|| f(self.token()));

@@ -27,8 +27,8 @@ pub(crate) struct Size {
 /// its beginning and the fetch of its result; if the result is never fetched, with the rest of the
 /// frame.
 ///
-/// A task of a scope further out belongs to a frame there. That frame ends after the task. If the task is the last to end,
-/// and no frame has fetched its result, the frame also pays for a steal.
+/// A task of a scope further out belongs to a frame there. That frame ends after the task. If the task is the last to
+/// end, and no frame has fetched its result, the frame also pays for a steal.
 ///
 /// Source: Wool, section 5.1 (Table 1).
 pub(crate) struct Evaluator {

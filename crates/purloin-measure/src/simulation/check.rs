@@ -34,7 +34,8 @@ pub struct Check {
     pub processor_seconds: f64,
     /// Why the program takes longer than predicted.
     pub cause: Option<Cause>,
-    /// Whether predictions for other machines can be trusted. `None` on one core, where nothing is known about a second one.
+    /// Whether predictions for other machines can be trusted. `None` on one core, where nothing is known about a
+    /// second one.
     pub trusted: Option<bool>,
 }
 
@@ -136,7 +137,8 @@ impl Check {
         let searching = self.searching_seconds.min(idle.max(0.0));
         let is_running = |part: f64| self.processor_seconds >= part * self.application_seconds;
         let causes = [
-            // Tasks that wait, for example in a sleep, do so in the serial elision, too. They do not explain a difference.
+            // Tasks that wait, for example in a sleep, do so in the serial elision, too. They do not explain a
+            // difference.
             match self.processor_seconds == 0.0 || is_running(0.9) {
                 true => (Cause::Memory, application),
                 false => (Cause::Waiting, application),

@@ -1,7 +1,7 @@
 //! Writes the pages that `report.mjs` opens in a browser.
 //!
-//! Each page is the report of a made-up trace. The traces are the same in every run, because all random numbers come from
-//! [`Random`] with a fixed seed. The only argument is the folder for the pages.
+//! Each page is the report of a made-up trace. The traces are the same in every run, because all random numbers come
+//! from [`Random`] with a fixed seed. The only argument is the folder for the pages.
 
 use std::ops::Range;
 use std::path::Path;

@@ -1,12 +1,13 @@
 //! The watchdog: says what each worker does if a pool is stuck.
 //!
-//! With the environment variable `PURLOIN_WATCHDOG=TIME`, such as `10s`, a thread looks at every pool of the program, four
-//! times in each such time. A pool is **stuck** if it has something to do and has made no progress for this long: no thread of
-//! its own has used a twentieth of a processor, no worker has begun work from outside, and none has stolen. (A worker that waits for a
-//! future looks around each millisecond, which takes less.) A pool whose workers all wait for other pools is stuck only if no other pool makes progress.
-//! The watchdog then prints the pool's [state](super::state) and a likely reason on standard error, once until the pool makes
-//! progress again. Where the system does not tell the processor time of threads, a pool counts as stuck
-//! only if no worker runs the program.
+//! With the environment variable `PURLOIN_WATCHDOG=TIME`, such as `10s`, a thread looks at every pool of the program,
+//! four times in each such time. A pool is **stuck** if it has something to do and has made no progress for this
+//! long: no thread of its own has used a twentieth of a processor, no worker has begun work from outside, and none
+//! has stolen. (A worker that waits for a future looks around each millisecond, which takes less.) A pool whose
+//! workers all wait for other pools is stuck only if no other pool makes progress. The watchdog then prints the
+//! pool's [state](super::state) and a likely reason on standard error, once until the pool makes progress again.
+//! Where the system does not tell the processor time of threads, a pool counts as stuck only if no worker runs the
+//! program.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;

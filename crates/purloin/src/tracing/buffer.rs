@@ -1,13 +1,13 @@
 //! The buffer of one thread, in which new events overwrite the oldest ones.
 //!
-//! Only its own thread writes to a buffer. Other threads may read it at any time, and the writer does not wait for them. An
-//! event is three words. The writer stores the words and then the number of events. A reader copies the words and then
-//! loads the number again. It drops the events that may have been overwritten in the meantime.
+//! Only its own thread writes to a buffer. Other threads may read it at any time, and the writer does not wait for
+//! them. An event is three words. The writer stores the words and then the number of events. A reader copies the
+//! words and then loads the number again. It drops the events that may have been overwritten in the meantime.
 //!
-//! The race: a reader copies event *n* − *c*, where *c* is the capacity, while the writer stores the words of event *n* in
-//! the same place. The reader must see afterwards that *n* events exist, so that it knows that event *n* − *c* may be torn. The writer's
-//! fence, between the store of the number *n* and the words of event *n*, and the reader's fence, between the words and
-//! the number, make sure of that.
+//! The race: a reader copies event *n* − *c*, where *c* is the capacity, while the writer stores the words of event
+//! *n* in the same place. The reader must see afterwards that *n* events exist, so that it knows that event *n* − *c*
+//! may be torn. The writer's fence, between the store of the number *n* and the words of event *n*, and the reader's
+//! fence, between the words and the number, make sure of that.
 
 #[cfg(not(loom))]
 use std::alloc::Layout;
@@ -313,8 +313,8 @@ impl Buffer {
 fn zeros(count: usize) -> io::Result<Box<[AtomicUsize]>> {
     let no_memory = || io::Error::from(io::ErrorKind::OutOfMemory);
     let layout = Layout::array::<AtomicUsize>(count).map_err(|_| no_memory())?;
-    // SAFETY: the callers need at least one event, so the size is not 0. All bytes 0 are a valid `AtomicUsize`, and a box
-    // frees memory with the same layout.
+    // SAFETY: the callers need at least one event, so the size is not 0. All bytes 0 are a valid `AtomicUsize`, and a
+    // box frees memory with the same layout.
     unsafe {
         let words = std::alloc::alloc_zeroed(layout).cast::<AtomicUsize>();
         if words.is_null() {

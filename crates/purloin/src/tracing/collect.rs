@@ -28,7 +28,8 @@ pub(super) fn begin() {
     origin();
 }
 
-/// Returns whether this process was forked from the one that records. Another thread may have held a lock at that moment.
+/// Returns whether this process was forked from the one that records. Another thread may have held a lock at that
+/// moment.
 pub(super) fn is_forked() -> bool {
     origin().process != std::process::id()
 }
@@ -101,8 +102,8 @@ pub(crate) struct PoolRecord {
 }
 
 impl PoolRecord {
-    /// Returns the record of a pool, with buffers for this number of events. A record that is [kept](Use::Kept) stays until
-    /// the process ends.
+    /// Returns the record of a pool, with buffers for this number of events. A record that is [kept](Use::Kept) stays
+    /// until the process ends.
     pub(super) fn new(id: u64, workers: usize, events: usize, purpose: Use) -> Arc<PoolRecord> {
         origin();
         let record = Arc::new(PoolRecord {
@@ -137,7 +138,8 @@ impl PoolRecord {
         lock(&self.buffers).iter().map(|buffer| buffer.size()).sum()
     }
 
-    /// Records the end of the pool. Drops the records of pools that have ended, the oldest first, if they take much memory.
+    /// Records the end of the pool. Drops the records of pools that have ended, the oldest first, if they take much
+    /// memory.
     pub(crate) fn end(&self) {
         if is_forked() {
             return;
@@ -232,7 +234,8 @@ static OUTSIDE: Mutex<Vec<(String, Arc<Buffer>)>> = Mutex::new(Vec::new());
 /// Number of events of a thread outside of all pools.
 const OUTSIDE_EVENTS: usize = 1 << 14;
 
-/// Maximum number of threads outside of all pools whose events are kept. The buffers of threads that have ended go first.
+/// Maximum number of threads outside of all pools whose events are kept. The buffers of threads that have ended go
+/// first.
 const MAX_OUTSIDE: usize = 100;
 
 /// Returns a buffer for this thread, which is a worker of no pool, if there is room for one.

@@ -1,10 +1,11 @@
 //! The files that the environment asks for, and when they are written.
 //!
-//! `PURLOIN_TRACE=FILE` asks for the events, `PURLOIN_REPORT=FILE` for the report. `%p` in a name stands for the number of the
-//! process. `PURLOIN_COMPARE=FILE` names a file of events of another run, with which the verdict compares this one. A file is written when the process ends by returning from `main` or by
-//! [`std::process::exit`]. A process may also be killed, so a thread writes the files periodically. Each time takes at
-//! most a hundredth of the time since the last one. (On Windows, `std::process::exit` ends the process without a last write.) A file is written under another name first, and then renamed, so it is whole
-//! whenever it is read.
+//! `PURLOIN_TRACE=FILE` asks for the events, `PURLOIN_REPORT=FILE` for the report. `%p` in a name stands for the
+//! number of the process. `PURLOIN_COMPARE=FILE` names a file of events of another run, with which the verdict
+//! compares this one. A file is written when the process ends by returning from `main` or by [`std::process::exit`].
+//! A process may also be killed, so a thread writes the files periodically. Each time takes at most a hundredth of
+//! the time since the last one. (On Windows, `std::process::exit` ends the process without a last write.) A file is
+//! written under another name first, and then renamed, so it is whole whenever it is read.
 
 use std::fs::File;
 use std::io::{self, BufWriter};

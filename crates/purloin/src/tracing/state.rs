@@ -35,7 +35,8 @@ pub(super) fn end_pool() {
     }
 }
 
-/// Stops all recording, in a process that was forked. It has none of the threads, and another thread may have held a lock.
+/// Stops all recording, in a process that was forked. It has none of the threads, and another thread may have held a
+/// lock.
 pub(crate) fn forked() {
     STATE.store(OFF, Ordering::Relaxed);
 }

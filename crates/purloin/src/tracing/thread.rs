@@ -95,8 +95,8 @@ pub(crate) fn ended_handoff() {
 /// Calls `f`, and names the time that it takes in [traces](crate::Pool::trace).
 ///
 /// Spans may nest, and tasks may contain them. A span covers what its own thread does: if `f` forks, and another worker
-/// steals a part, that part is not in the span unless it has a span of its own. Without a traced pool, this costs a load
-/// and a branch.
+/// steals a part, that part is not in the span unless it has a span of its own. Without a traced pool, this costs a
+/// load and a branch.
 ///
 /// ```
 /// let index = purloin::span("build the index", || [3, 1, 2].map(|n| n * n));
