@@ -4,7 +4,9 @@
 mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use common::{busy, fib};
@@ -160,24 +162,32 @@ fn truncated_and_damaged_recordings_are_refused() {
     assert!(error.to_string().contains("version 4"), "{error}");
 }
 
-/// Tasks that take four times as long while another one runs, as if they competed for a cache line.
+/// Tasks that take four times as long if two workers run them, as if they competed for a cache line.
 #[derive(Default)]
 struct Competing {
-    running: AtomicUsize,
+    /// The thread that has run the first task of this run.
+    first: Mutex<Option<ThreadId>>,
+    /// Whether two threads have run tasks of one run. From then on, all tasks are slow: so the test does not depend on whether
+    /// other programs leave both cores to this one.
+    is_shared: AtomicBool,
 }
 
 impl Program for Competing {
+    fn prepare(&mut self) {
+        *self.first.get_mut().unwrap() = None;
+    }
+
     fn run<W: Worker>(&mut self, mut w: W) {
-        let running = &self.running;
+        let Competing { first, is_shared } = &*self;
         w.finish(|scope| {
             for _ in 0..32 {
-                scope.spawn(move |_| {
-                    running.fetch_add(1, SeqCst);
-                    for _ in 0..20 {
-                        let others = running.load(SeqCst) - 1;
-                        busy(Duration::from_micros(if others > 0 { 40 } else { 10 }));
+                scope.spawn(|_| {
+                    let own = thread::current().id();
+                    if *first.lock().unwrap().get_or_insert(own) != own {
+                        is_shared.store(true, Relaxed);
                     }
-                    running.fetch_sub(1, SeqCst);
+                    let is_shared = is_shared.load(Relaxed);
+                    busy(Duration::from_micros(if is_shared { 800 } else { 200 }));
                 });
             }
         });
@@ -188,7 +198,7 @@ impl Program for Competing {
 fn the_times_on_all_cores_show_that_tasks_slow_each_other_down() {
     let recording = record("competing", &mut Competing::default()).unwrap();
     let measured = recording.on_all_cores();
-    let cores = std::thread::available_parallelism().unwrap().get();
+    let cores = thread::available_parallelism().unwrap().get();
     assert_eq!(measured.workers as usize, cores);
     assert!(measured.runs >= 5 && measured.seconds > 0.0, "{measured:?}");
     let inflation = measured.application / recording.work().as_secs_f64();

@@ -30,6 +30,14 @@ pub(crate) fn with_unit(nanoseconds: u64) -> String {
     time(nanoseconds as f64 * 1e-9)
 }
 
+/// Returns a number of workers, in words.
+pub(crate) fn workers(number: usize) -> String {
+    match number {
+        1 => "one worker".into(),
+        number => format!("{number} workers"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -76,8 +76,8 @@ pub struct PoolTrace {
     pub begin: u64,
     /// When the pool ended, or the end of the trace.
     pub end: u64,
-    /// The begin and the end of the program, if the trace covers all of it. Then the time in which no pool exists
-    /// counts, too.
+    /// The begin and the end of the program, if the trace covers all of it and this is the only pool. Then the time
+    /// before the pool was built counts, too.
     pub whole_program: Option<(u64, u64)>,
     /// The workers, with the spare workers that were started.
     pub tracks: Vec<Track>,
@@ -108,28 +108,35 @@ pub struct ProcessorTime {
 }
 
 impl PoolTrace {
-    /// Returns the time from which on each worker has its events.
+    /// Returns the time from which the activity of each worker is known.
     pub(crate) fn held_from(&self) -> u64 {
         let cut = self.tracks.iter().filter(|track| track.lost > 0);
-        let begins = cut.filter_map(|track| Some(track.events.first()?.time));
-        begins.max().unwrap_or(0)
+        let is_activity = |event: &&Event| matches!(event.what, What::Begins(_));
+        let begins = cut.filter_map(|track| Some(track.events.iter().find(is_activity)?.time));
+        begins.max().unwrap_or(self.begin)
     }
 }
 
 impl Track {
-    /// Drops the events before `begin`. A worker's activity at this time stays known.
+    /// Drops the events before `begin`. What a worker does at this time stays known.
     fn cut(&mut self, begin: u64) {
         let first = self.events.partition_point(|event| event.time < begin);
-        let is_activity = |event: &&Event| matches!(event.what, What::Begins(_));
-        let last = self.events[..first].iter().rev().find(is_activity).copied();
-        let last = last.map(|last| Event {
-            time: begin,
-            ..last
-        });
-        self.events.splice(..first, last);
+        let last = |is_one: fn(&What) -> bool| {
+            let before = self.events[..first].iter().rev();
+            before.map(|event| event.what).find(is_one)
+        };
+        let activity = last(|what| matches!(what, What::Begins(_)));
+        let sleep = last(|what| matches!(what, What::Asleep | What::Awake));
+        let known = activity
+            .into_iter()
+            .chain(sleep.filter(|what| *what == What::Asleep));
+        let known: Vec<_> = known.map(|what| Event { time: begin, what }).collect();
+        if first > 0 {
+            self.lost = 0;
+        }
+        self.events.splice(..first, known);
         // What the system says is about the whole life of the thread.
         self.processor = None;
-        self.lost = 0;
     }
 }
 
@@ -148,6 +155,9 @@ impl Trace {
     pub fn after(mut self, begin: u64) -> Trace {
         for pool in &mut self.pools {
             pool.begin = pool.begin.max(begin);
+            pool.whole_program = pool
+                .whole_program
+                .map(|(first, end)| (first.max(begin), end));
             pool.tracks.iter_mut().for_each(|track| track.cut(begin));
         }
         self.threads.iter_mut().for_each(|track| track.cut(begin));
@@ -160,11 +170,13 @@ impl Trace {
         tracks.chain(&self.threads).map(|track| track.lost).sum()
     }
 
-    /// Returns the share of the run that the trace holds: from the first time of which every worker still has its
-    /// events, to the end.
+    /// Returns the share of its life that the trace holds of each pool, at least: from the time from which the
+    /// activity of each worker is known.
     pub fn share_held(&self) -> f64 {
-        let begin = self.pools.iter().map(PoolTrace::held_from).max();
-        let held = self.end.saturating_sub(begin.unwrap_or(0));
-        held as f64 / self.end.max(1) as f64
+        let share = |pool: &PoolTrace| {
+            let held = pool.end.saturating_sub(pool.held_from());
+            held as f64 / (pool.end - pool.begin).max(1) as f64
+        };
+        self.pools.iter().map(share).fold(1.0, f64::min)
     }
 }

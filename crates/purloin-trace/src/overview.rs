@@ -181,7 +181,10 @@ impl Overview {
             running,
             longest_idle,
             longest_alone,
-            calls: timelines.iter().map(|timeline| timeline.calls).sum(),
+            calls: timelines
+                .iter()
+                .map(|timeline| timeline.calls.len() as u64)
+                .sum(),
             processor: processor.flatten(),
             parallelism: Parallelism::of(pool, &timelines),
             steal_sizes: StealSizes::of(timelines.iter().flat_map(|timeline| &timeline.steals)),

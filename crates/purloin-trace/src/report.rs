@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::io::{Result, Write};
 
-use crate::format::with_unit;
+use crate::format::{with_unit, workers};
 use crate::json::Json;
 use crate::overview::{Overview, Parallelism, StealSizes, WakeUp};
 use crate::timeline::{Interval, Span, State, Timeline};
@@ -111,14 +111,14 @@ fn data(trace: &Trace) -> String {
         if let (Some(other), Some(run)) = (trace.baseline, Baseline::of(trace)) {
             let speedup = other.duration as f64 / run.duration.max(1) as f64;
             notes.push(format!(
-                "The run to compare with had {} workers and took {}. This run was {speedup:.2} times as fast.",
-                other.workers,
+                "The baseline run had {} and took {}. This run was {speedup:.2} times as fast.",
+                workers(other.workers),
                 with_unit(other.duration)
             ));
         }
         if trace.dropped_pools > 0 {
             let dropped = trace.dropped_pools;
-            notes.push(format!("{dropped} pools that ended earlier are missing: the trace keeps the newest ones."));
+            notes.push(format!("Pools that are missing because many have ended since: {dropped}."));
         }
         notes.extend(selection.notes());
         json.member("pools").array(|json| {
@@ -294,13 +294,14 @@ fn write_matrix(json: &mut Json, pool: &PoolTrace, timelines: &[Timeline]) {
 fn write_counts(json: &mut Json, pool: &PoolTrace, timelines: &[Timeline], wake_ups: usize) {
     let events = || pool.tracks.iter().flat_map(|track| &track.events);
     let count = |what: What| events().filter(|event| event.what == what).count();
-    let sum = |of: fn(&Timeline) -> u64| timelines.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&Timeline) -> usize| timelines.iter().map(of).sum::<usize>();
     json.member("counts").object(|json| {
         json.member("publications")
-            .plain(sum(|timeline| timeline.publications));
+            .plain(sum(|timeline| timeline.publications.len()));
         json.member("forced").plain(count(What::Forced));
         json.member("sleeps").plain(count(What::Asleep));
-        json.member("calls").plain(sum(|timeline| timeline.calls));
+        json.member("calls")
+            .plain(sum(|timeline| timeline.calls.len()));
         json.member("wakeups").plain(wake_ups);
     });
 }

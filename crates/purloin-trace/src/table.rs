@@ -19,7 +19,10 @@ impl Display for Trace {
         }
         if self.dropped_pools > 0 {
             let dropped = self.dropped_pools;
-            writeln!(f, "\n{dropped} pools that ended earlier are missing.")?;
+            writeln!(
+                f,
+                "\nPools that are missing because many have ended since: {dropped}."
+            )?;
         }
         let lost = self.lost();
         if lost > 0 {

@@ -127,10 +127,10 @@ pub struct Timeline {
     pub wakes: Vec<Wake>,
     /// The times at which the worker woke up.
     pub awakenings: Vec<u64>,
-    /// Number of calls and jobs from outside that the idle worker has begun.
-    pub calls: u64,
-    /// How often the worker has made tasks public.
-    pub publications: u64,
+    /// The times at which the idle worker has begun calls and jobs from outside.
+    pub calls: Vec<u64>,
+    /// The times at which the worker has made tasks public.
+    pub publications: Vec<u64>,
 }
 
 impl Timeline {
@@ -153,6 +153,13 @@ impl Timeline {
         self.steals.retain(|steal| steal.time >= begin);
         self.spans.retain(|span| span.end > begin);
         self.wakes.retain(|wake| wake.time >= begin);
+        for times in [
+            &mut self.calls,
+            &mut self.publications,
+            &mut self.awakenings,
+        ] {
+            times.retain(|&time| time >= begin);
+        }
     }
 
     /// Returns the name of the innermost span around `time`, if there is one.
@@ -249,7 +256,7 @@ impl Reader {
                     self.end_task(task, time);
                 }
             }
-            What::Call => self.timeline.calls += 1,
+            What::Call => self.timeline.calls.push(time),
             What::Asleep => {
                 self.advance(time);
                 self.is_asleep = true;
@@ -267,7 +274,7 @@ impl Reader {
                 self.advance(time);
                 self.handoffs = self.handoffs.saturating_sub(1);
             }
-            What::Published => self.timeline.publications += 1,
+            What::Published => self.timeline.publications.push(time),
             What::Wake { pool, worker } => self.timeline.wakes.push(Wake { time, pool, worker }),
             What::SpanBegin(name) => self.spans.push((time, name)),
             What::SpanEnd => self.end_span(time),

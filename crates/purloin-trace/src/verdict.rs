@@ -7,16 +7,17 @@
 //! One run tells what the workers did, and not what a serial program would have taken. So the rule for tasks that
 //! take longer because others run at the same time needs a second run.
 
+use crate::format::{with_unit, workers};
 use crate::overview::Overview;
 use crate::timeline::{State, Timeline};
-use crate::{Trace, format::with_unit};
+use crate::{Baseline, Trace};
 
 /// A verdict, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// What limits the run.
     pub kind: Kind,
-    /// One sentence, which names the way out.
+    /// What limits the run, and the way out.
     pub title: String,
     /// The figures behind it.
     pub details: Vec<String>,
@@ -85,6 +86,8 @@ const SHORT: u64 = 500_000;
 const MANY_CALLS: u64 = 100;
 /// A call from outside that runs for less than this, in nanoseconds, is small: waking a worker takes about as long.
 const SMALL_CALL: u64 = 50_000;
+/// What a call from outside takes in addition to its work, in nanoseconds: waking a worker, and then the caller.
+const WAKING: u64 = 100_000;
 /// From this number of steals on, their length matters.
 const MANY_STEALS: u64 = 100;
 /// Tasks may take this much longer because the threads of one core share it, or because all cores together run slower.
@@ -122,13 +125,6 @@ impl Verdict {
     }
 }
 
-fn workers(number: usize) -> String {
-    match number {
-        1 => "one worker".into(),
-        number => format!("{number} workers"),
-    }
-}
-
 fn percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
@@ -149,13 +145,13 @@ impl Case<'_> {
     fn verdict(&self) -> Verdict {
         if self.pool.busy() < SHORT {
             let title = format!(
-                "The workers ran the program for only {}, which is too short to tell anything. Trace a longer run.",
+                "The workers ran the program for only {}, which is too short for a verdict. Trace a longer run.",
                 with_unit(self.pool.busy())
             );
             return verdict(Kind::Short, title, vec![]);
         }
         if self.pool.workers == 1 {
-            let title = "The pool had one worker, so nothing ran in parallel. Give it more: by PURLOIN_WORKERS=N, or by \
+            let title = "The pool had one worker, so nothing ran in parallel. Use more workers: set PURLOIN_WORKERS=N or \
                          Builder::workers.";
             return verdict(Kind::OneWorker, title.into(), vec![]);
         }
@@ -193,17 +189,21 @@ impl Case<'_> {
         let (pool, calls) = (&self.pool, self.pool.calls);
         (calls >= MANY_CALLS && pool.busy() / calls < SMALL_CALL).then_some(())?;
         let title = format!(
-            "The program called the pool {calls} times from outside, and each call ran for {} on average, which is less \
-             than it takes to wake a worker. Make one call around the loop: code in the pool forks for next to nothing.",
+            "The program made {calls} calls to the pool from outside, and each ran for {} on average. Waking a worker takes \
+             about as long. Make one call around the loop: inside the pool, a fork costs about a nanosecond.",
             with_unit(pool.busy() / calls)
         );
-        Some((self.unused(), verdict(Kind::Calls, title, vec![])))
+        let waking = (calls * WAKING) as f64 / pool.duration().max(1) as f64;
+        Some((
+            waking.min(self.unused()),
+            verdict(Kind::Calls, title, vec![]),
+        ))
     }
 
-    /// Returns the time in which the workers were awake and did not run on a processor, and the share of their time
-    /// awake. `None` if it is short or unknown. (A part of the time in which a worker is blocked it sleeps, so that
-    /// time does not count as awake. A worker that has just been woken is asleep until it runs.)
-    fn stalled(&self) -> Option<(u64, f64)> {
+    /// Returns the time in which the workers were awake and did not run on a processor, and the shares of it in their
+    /// time awake and in all of their time. `None` if it is short or unknown. (A blocked worker sleeps for part of
+    /// the time, so blocked time does not count as awake. A worker that has just been woken is asleep until it runs.)
+    fn stalled(&self) -> Option<(u64, f64, f64)> {
         let awake = [
             State::Running,
             State::RunningWhileBlocked,
@@ -221,11 +221,13 @@ impl Case<'_> {
             .sum();
         let stalled = awake.saturating_sub(self.pool.processor?.ran);
         (stalled >= TICK * self.pool.timelines.len() as u64).then_some(())?;
-        Some((stalled, stalled as f64 / awake.max(1) as f64))
+        let all = self.pool.workers as u64 * self.pool.duration();
+        let share_of = |whole: u64| (stalled as f64 / whole.max(1) as f64).min(1.0);
+        Some((stalled, share_of(awake), share_of(all)))
     }
 
     fn oversubscribed(&self) -> Option<Reason> {
-        let (stalled, share) = self.stalled()?;
+        let (stalled, share, loss) = self.stalled()?;
         let waited = self.pool.processor?.waited;
         (waited as f64 > MOST * stalled as f64).then_some(())?;
         let (number, cores) = (self.pool.workers, self.trace.cores);
@@ -243,24 +245,29 @@ impl Case<'_> {
             "For {} of the time in which the workers could have run, other threads had the processors. {way_out}",
             percent(share)
         );
-        Some((share, verdict(Kind::Oversubscribed, title, vec![])))
+        Some((loss, verdict(Kind::Oversubscribed, title, vec![])))
     }
 
     fn waits(&self) -> Option<Reason> {
-        let (stalled, share) = self.stalled()?;
+        let (stalled, share, loss) = self.stalled()?;
         let waited = self.pool.processor?.waited;
         (waited as f64 <= MOST * stalled as f64).then_some(())?;
         let title = format!(
-            "For {} of the time in which the workers seemed to run, they used no processor: tasks waited for a lock, a \
-             channel, a file or the network. Hold locks for a shorter time, or put the wait into purloin::blocking, so that \
-             another worker uses the processor.",
+            "While the workers were awake, they used no processor for {} of the time: tasks waited for a lock, a channel, a \
+             file or the network. Hold locks for a shorter time, or wrap the wait in purloin::blocking, so that another \
+             worker uses the processor.",
             percent(share)
         );
-        Some((share, verdict(Kind::Waits, title, vec![])))
+        Some((loss, verdict(Kind::Waits, title, vec![])))
+    }
+
+    /// Returns the run to compare with, unless this trace has lost a part of its own run.
+    fn baseline(&self) -> Option<Baseline> {
+        self.trace.baseline.filter(|_| self.trace.lost() == 0)
     }
 
     fn slower_tasks(&self) -> Option<Reason> {
-        let (other, busy) = (self.trace.baseline?, self.pool.busy());
+        let (other, busy) = (self.baseline()?, self.pool.busy());
         (self.pool.workers > other.workers).then_some(())?;
         let excess = busy.saturating_sub(other.busy) as f64 / busy as f64;
         let factor = busy as f64 / other.busy.max(1) as f64;
@@ -288,7 +295,7 @@ impl Case<'_> {
 
     fn busy(&self) -> Verdict {
         let share = percent(self.pool.use_of_workers().min(1.0));
-        let Some(other) = self.trace.baseline else {
+        let Some(other) = self.baseline() else {
             let title = format!(
                 "The workers ran the program for {share} of the time. To see whether the tasks themselves are slower in \
                  parallel, compare with one worker."
@@ -376,7 +383,7 @@ impl Case<'_> {
     fn few_tasks(&self) -> Option<Reason> {
         let pool = &self.pool;
         let title = format!(
-            "The program had too few tasks for its {}: they ran it for {} of their time. Split the tasks further, or merge \
+            "The program had too few tasks for its {}, which were busy for {} of the time. Split the tasks further, or merge \
              phases that wait for each other.",
             workers(pool.workers),
             percent(pool.use_of_workers())
@@ -401,7 +408,7 @@ fn place(time: (u64, u64), worker: &str, span: Option<&str>) -> String {
     let span = match span {
         Some(name) => format!("in the span \"{name}\""),
         None => {
-            "in code without a span; name the parts of the program by purloin::span to see in which"
+            "in code without a span; wrap parts of the program in purloin::span to see in which one"
                 .into()
         }
     };

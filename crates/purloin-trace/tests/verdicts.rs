@@ -212,3 +212,58 @@ fn a_track_without_its_oldest_events_does_not_count_as_idle() {
     );
     assert_eq!(Baseline::of(&cut), None);
 }
+
+#[test]
+fn of_two_reasons_the_one_that_costs_more_comes_first() {
+    // Worker 1 runs for 40 of 100 ms, and no worker for 45.
+    let both = trace(vec![
+        runs([(0, 50 * MS), (95 * MS, 100 * MS)]),
+        runs([(0, 40 * MS)]),
+    ]);
+    let verdict = check(&both, Kind::Outside);
+    assert!(verdict.title.contains("45 %"), "{}", verdict.title);
+    // In the time awake, much is stalled. That time is short, so it costs less than the time outside.
+    let mut stalled = trace(vec![
+        runs([(0, 50 * MS), (95 * MS, 100 * MS)]),
+        runs([(0, 45 * MS)]),
+    ]);
+    for track in &mut stalled.pools[0].tracks {
+        track.events.insert(
+            3,
+            Event {
+                time: 50 * MS + 1,
+                what: What::Asleep,
+            },
+        );
+    }
+    check(&processor(stalled, 30 * MS, 30 * MS), Kind::Outside);
+}
+
+#[test]
+fn a_run_that_has_lost_events_is_not_compared() {
+    let baseline = Some(Baseline {
+        workers: 1,
+        duration: 20 * MS,
+        busy: 20 * MS,
+    });
+    let mut cut = Trace { baseline, ..busy() };
+    cut.pools[0].tracks[0].lost = 1;
+    check(&cut, Kind::Busy);
+}
+
+#[test]
+fn a_part_of_a_trace_keeps_what_each_worker_does_at_its_begin() {
+    let whole = trace(vec![runs([(0, 60 * MS)]), runs([(20 * MS, 100 * MS)])]);
+    let part = whole.after(50 * MS);
+    let busy: Vec<_> = part.pools[0]
+        .tracks
+        .iter()
+        .map(|track| track.events[0])
+        .collect();
+    let expected = Event {
+        time: 50 * MS,
+        what: What::Begins(Activity::Application),
+    };
+    assert_eq!(busy, [expected; 2]);
+    assert_eq!(Baseline::of(&part).unwrap().busy, 60 * MS);
+}

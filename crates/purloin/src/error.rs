@@ -30,6 +30,13 @@ pub enum BuildError {
     StackSize(usize),
     /// The number of events for each worker of a traced pool is out of range.
     TraceEvents(usize),
+    /// There is too little memory for the events of a worker of a traced pool.
+    TraceMemory {
+        /// The number of the worker.
+        worker: usize,
+        /// The number of its events.
+        events: usize,
+    },
     /// An option of the victim selection is out of range.
     Victims {
         /// The name of the option.
@@ -86,6 +93,11 @@ impl fmt::Display for BuildError {
                 "traced must be 0, or from {} to {} events for each worker, not {events}",
                 EVENTS.start(),
                 EVENTS.end(),
+            ),
+            BuildError::TraceMemory { worker, events } => write!(
+                f,
+                "cannot start worker {worker}: no memory for {events} events of its trace; set fewer, by traced or by \
+                 PURLOIN_TRACE_EVENTS"
             ),
             BuildError::Victims { option, value } => {
                 write!(f, "victims: {option} must be from 1 to {max}, not {value}")

@@ -27,7 +27,7 @@ pub(crate) fn catch<R>(f: impl FnOnce() -> R) -> Result<R, Panic> {
     caught.map(|()| unsafe { result.assume_init() })
 }
 
-/// WorkerActivity the same as [`catch`], compiled once for all closures, at the price of an indirect call.
+/// Does the same as [`catch`], compiled once for all closures, at the price of an indirect call.
 pub(crate) fn catch_apart<R>(f: impl FnOnce() -> R) -> Result<R, Panic> {
     #[inline(never)]
     fn call(f: &mut dyn FnMut()) -> Result<(), Panic> {

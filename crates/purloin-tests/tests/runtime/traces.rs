@@ -125,6 +125,23 @@ fn a_full_buffer_keeps_the_newest_events_and_says_how_many_are_lost() {
 }
 
 #[test]
+fn a_worker_whose_events_are_all_spans_still_runs_the_program() {
+    let pool = Pool::builder().workers(1).traced(64).build().unwrap();
+    let trace = pool.run(|w| {
+        (0..1000).for_each(|_| purloin::span("short", || ()));
+        w.pool().trace().unwrap()
+    });
+    let timeline = &timelines(&trace)[0];
+    assert!(timeline.totals()[State::Running as usize] > 0);
+    let states: Vec<_> = timeline
+        .intervals
+        .iter()
+        .map(|interval| interval.state)
+        .collect();
+    assert_eq!(states, [State::Running]);
+}
+
+#[test]
 fn a_trace_may_be_taken_while_the_workers_write_it() {
     let pool = traced(3);
     std::thread::scope(|scope| {

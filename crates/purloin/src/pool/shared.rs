@@ -145,7 +145,7 @@ impl<S: Scheduler> Shared<S> {
             let trace = self
                 .trace
                 .as_ref()
-                .map(|trace| trace.add_worker())
+                .map(|trace| trace.buffer(index))
                 .transpose()?;
             let timer = Timer::new(self.options.timed, trace);
             Ok(Remote::new(index, pool, tasks, core, timer))

@@ -71,6 +71,11 @@ impl<S: Scheduler> Builder<S> {
         forked_process::prepare_for_forks();
         asymmetric::prepare();
         for worker in 0..workers {
+            if let Some(trace) = &shared.trace {
+                let events = trace.events();
+                let failed = |_| BuildError::TraceMemory { worker, events };
+                trace.buffer(worker).map_err(failed)?;
+            }
             let failed = |source| BuildError::TaskStack {
                 worker,
                 stack_size,

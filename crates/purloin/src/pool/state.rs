@@ -33,12 +33,13 @@ pub struct PoolState {
 pub struct WorkerState {
     /// What it does.
     pub does: WorkerActivity,
-    /// For how long it has done so. `None` if the pool is neither [timed](crate::Builder::timed) nor
+    /// How long it has been doing this. `None` if the pool is neither [timed](crate::Builder::timed) nor
     /// [traced](crate::Builder::traced).
     pub since: Option<Duration>,
     /// Number of tasks on its stack that no worker has begun.
     pub tasks: usize,
-    /// The processor time that its thread has used. `None` if the pool is not traced, or the system does not say.
+    /// The processor time that its thread has used. `None` if the pool is neither traced nor watched, or the
+    /// system does not say.
     pub processor_time: Option<Duration>,
     /// The innermost [span](crate::span()) in which it is, if the pool is traced.
     pub span: Option<&'static str>,
@@ -147,10 +148,10 @@ impl PoolState {
 
     /// Returns whether all that the pool does is to wait for another one.
     pub(super) fn only_waits_for_others(&self) -> bool {
-        self.waiting == 0
-            && self
-                .count(|does| !matches!(does, WorkerActivity::Idle | WorkerActivity::WaitsForOther))
-                == 0
+        let tasks: usize = self.workers.iter().map(|worker| worker.tasks).sum();
+        self.waiting + tasks == 0
+            && self.count(|does| does == WorkerActivity::Runs) == 0
+            && self.count(|does| does == WorkerActivity::WaitsForOther) > 0
     }
 
     /// Returns the number of workers that do this.
@@ -171,7 +172,7 @@ impl PoolState {
         if running == 0 && others > 0 {
             let wait = number(others, "worker waits", "workers wait");
             return format!(
-                "{wait} for another pool or an asynchronous program, which does not answer."
+                "{wait} for a reply from another pool or from an asynchronous program, and none has come."
             );
         }
         if running == 0 {
@@ -179,24 +180,29 @@ impl PoolState {
                 0 => "Work waits, and all workers are idle.",
                 _ => "Workers wait for each other's tasks, and none of them runs one.",
             };
-            return format!("{what} This is a fault of purloin: please report it, with this text.");
+            return format!("{what} This is a bug in Purloin. Please report it with this text.");
         }
-        let wait = number(running, "worker waits in a task", "workers wait in tasks");
+        let wait = number(
+            running,
+            "worker is blocked inside a task",
+            "workers are blocked inside tasks",
+        );
         let wait =
-            format!("{wait}: in a lock, a channel or the like, which the pool does not see.");
+            format!("{wait}, on a lock, a channel or something else that the pool cannot see.");
         let left = number(not_begun, "task or call has", "tasks or calls have");
         match (not_begun, self.lacks_workers || self.spares == 0) {
-            (0, _) => format!(
-                "{wait} No work is left that has not begun. So the wait must be ended from outside of the pool, or by one \
-                 of these tasks."
-            ),
+            (0, _) => {
+                format!(
+                    "{wait} All work has begun, so only code outside the pool, or one of these tasks, can end the wait."
+                )
+            }
             (_, true) => format!(
                 "{wait} {left} not begun, and {spares} of {} spare workers are used up. If the wait ends only when that \
-                 work has run, give the pool more by Builder::spare_workers.",
+                 work has run, raise Builder::spare_workers.",
                 self.spares
             ),
             (_, false) => format!(
-                "{wait} {left} not begun. If the wait ends only when that work has run, put the wait into \
+                "{wait} {left} not begun. If the wait ends only when that work has run, wrap the wait in \
                  purloin::blocking: another worker then runs the work."
             ),
         }

@@ -18,6 +18,7 @@ use crate::scheduler::Scheduler;
 use crate::sync::plain::{Mutex, Once, lock};
 use crate::sync::{Instant, thread};
 use crate::tracing::environment::{complain, print, watchdog};
+use crate::tracing::is_forked;
 
 /// The pools that are watched.
 static POOLS: Mutex<Vec<(u64, Weak<dyn Watched>)>> = Mutex::new(Vec::new());
@@ -36,7 +37,9 @@ impl<S: Scheduler> Watched for Shared<S> {
 /// Lets the watchdog look at a pool, if the environment asks for one.
 pub(super) fn watch<S: Scheduler>(pool: &Arc<Shared<S>>) {
     static STARTED: Once = Once::new();
-    let Some(limit) = watchdog() else { return };
+    let Some(limit) = watchdog().filter(|_| !is_forked()) else {
+        return;
+    };
     let (id, pool): (_, Weak<Shared<S>>) = (pool.id, Arc::downgrade(pool));
     lock(&POOLS).push((id, pool));
     STARTED.call_once(|| {
@@ -49,9 +52,10 @@ pub(super) fn watch<S: Scheduler>(pool: &Arc<Shared<S>>) {
     });
 }
 
-/// Forgets a pool that has ended. When this returns, the watchdog does not keep the pool.
+/// Forgets a pool that ends. When this returns, the watchdog holds no reference to the pool.
 pub(super) fn forget(id: u64) {
-    if watchdog().is_some() {
+    // In a forked process, the watchdog may have held the lock.
+    if watchdog().is_some() && !is_forked() {
         lock(&POOLS).retain(|(other, _)| *other != id);
     }
 }

@@ -211,7 +211,7 @@ impl<S: Scheduler> Finish<S> {
         }
     }
 
-    /// WorkerActivity the same as [`Self::frame_to_push`] where the stack may have to be cleared or opened.
+    /// Does the same as [`Self::frame_to_push`] where the stack may have to be cleared or opened.
     #[cold]
     #[inline(never)]
     fn frame_with_room<'w>(&self, thread: Me<'w, S>) -> Option<(Me<'w, S>, &'w Frame<S>)> {

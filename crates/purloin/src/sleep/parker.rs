@@ -92,13 +92,12 @@ impl Parker {
         let mut state = lock(&self.state);
         let must_notify = state.is_asleep && !state.is_woken;
         state.is_woken = true;
-        if must_notify {
-            // Under the lock: the worker records its awakening later.
-            tracing::wakes(self.pool, self.worker);
-        }
+        // Under the lock: the worker records its awakening later.
+        let time = tracing::time_of_wake();
         drop(state);
         if must_notify {
             self.wake.notify_one();
+            tracing::wakes(self.pool, self.worker, time);
         }
     }
 }

@@ -118,7 +118,7 @@ impl Sleep {
         sleepers
     }
 
-    /// Waits until a worker that resumes may use its index, and marks the index as used. WorkerActivity nothing
+    /// Waits until a worker that resumes may use its index, and marks the index as used. Does nothing
     /// for a worker that is not bound.
     pub(super) fn reclaim_thread_index(
         &self,

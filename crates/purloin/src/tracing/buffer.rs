@@ -32,6 +32,8 @@ pub(crate) struct Buffer {
     words: Box<[AtomicUsize]>,
     /// The thread.
     thread: Mutex<Thread>,
+    /// The worker's activity, by its number.
+    activity: AtomicUsize,
     /// The program's spans.
     spans: Mutex<Spans>,
 }
@@ -183,6 +185,7 @@ impl Buffer {
             written: AtomicUsize::new(0),
             words: zeros(WORDS * events.next_power_of_two())?,
             thread: Mutex::new(Thread::None),
+            activity: AtomicUsize::new(usize::MAX),
             spans: Mutex::default(),
         })
     }
@@ -207,6 +210,22 @@ impl Buffer {
 
     /// Records something that has happened at this time, in ticks. Called on the buffer's own thread.
     pub(crate) fn push_at(&self, time: u64, record: Record) {
+        // Relaxed: only this thread uses it.
+        if let Record::Begins(activity) = record {
+            self.activity.store(activity as usize, Ordering::Relaxed);
+        }
+        let written = self.written.load(Ordering::Relaxed);
+        let activity = Activity::ALL.get(self.activity.load(Ordering::Relaxed));
+        // So that the newest events always say what the worker does.
+        if written.is_multiple_of(self.words.len() / WORDS / 4)
+            && let Some(&activity) = activity
+        {
+            self.push_record(time, Record::Begins(activity));
+        }
+        self.push_record(time, record);
+    }
+
+    fn push_record(&self, time: u64, record: Record) {
         let [first, second] = record.encode();
         self.push_words([time as usize, first, second]);
     }

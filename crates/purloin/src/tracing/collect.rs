@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use purloin_trace::{Baseline, PoolTrace, Trace, Track};
 
 use super::buffer::Buffer;
-use super::state;
+use super::{processor_time, state};
 use crate::stats::clock::{nanoseconds_per_tick, ticks};
 use crate::sync::Instant;
 use crate::sync::plain::{AtomicU64, Mutex, OnceLock, Ordering, lock};
@@ -21,41 +21,49 @@ struct Origin {
     process: u32,
     /// Number of cores that the program could use.
     cores: usize,
+    /// How long the program had been running before, if the traces cover it and the system tells.
+    age: Duration,
 }
 
-/// Returns where all traces begin. The first call sets it.
-pub(super) fn begin() {
-    origin();
+static ORIGIN: OnceLock<Origin> = OnceLock::new();
+
+/// Lets all traces cover the program from its start on.
+pub(super) fn begin_with_program() {
+    ORIGIN.get_or_init(|| Origin::new(processor_time::age_of_process().unwrap_or_default()));
 }
 
 /// Returns whether this process was forked from the one that records. Another thread may have held a lock at that
 /// moment.
-pub(super) fn is_forked() -> bool {
+pub(crate) fn is_forked() -> bool {
     origin().process != std::process::id()
 }
 
 fn origin() -> Origin {
-    static ORIGIN: OnceLock<Origin> = OnceLock::new();
-    *ORIGIN.get_or_init(|| {
-        let (time, ticks) = now();
+    *ORIGIN.get_or_init(|| Origin::new(Duration::ZERO))
+}
+
+impl Origin {
+    fn new(age: Duration) -> Origin {
+        let (time, ticks) = with_ticks(Instant::now);
         Origin {
             time,
             ticks,
             process: std::process::id(),
             cores: thread::available_parallelism().map_or(1, usize::from),
-        }
-    })
-}
-
-/// Returns the time by both clocks. Tries again if the thread has lost its processor between the two.
-fn now() -> (Instant, u64) {
-    for _ in 0..100 {
-        let (before, time, after) = (ticks(), Instant::now(), ticks());
-        if after - before < CLOSE {
-            return (time, before);
+            age,
         }
     }
-    (Instant::now(), ticks())
+}
+
+/// Returns what `read` reads, and the time in ticks. Tries again if the thread has lost its processor between the two.
+fn with_ticks<T>(read: impl Fn() -> T) -> (T, u64) {
+    for _ in 0..100 {
+        let (before, value, after) = (ticks(), read(), ticks());
+        if after - before < CLOSE {
+            return (value, before);
+        }
+    }
+    (read(), ticks())
 }
 
 /// Two readings of the clock with fewer ticks between them belong together: about a microsecond.
@@ -66,13 +74,14 @@ const LONG: Duration = Duration::from_millis(100);
 
 /// Returns a function that converts ticks to nanoseconds since the [`origin`], and the time, in ticks.
 fn to_time() -> (impl Fn(u64) -> u64 + Copy, u64) {
-    let (origin, (time, now)) = (origin(), now());
-    let elapsed = time - origin.time;
+    let origin = origin();
+    let (elapsed, now) = with_ticks(|| origin.time.elapsed());
     let scale = match elapsed > LONG {
         true => elapsed.as_nanos() as f64 / now.saturating_sub(origin.ticks).max(1) as f64,
         false => nanoseconds_per_tick(),
     };
-    let time = move |ticks: u64| (ticks.saturating_sub(origin.ticks) as f64 * scale) as u64;
+    let age = origin.age.as_nanos() as u64;
+    let time = move |ticks: u64| age + (ticks.saturating_sub(origin.ticks) as f64 * scale) as u64;
     (time, now)
 }
 
@@ -122,15 +131,22 @@ impl PoolRecord {
         record
     }
 
-    /// Adds the buffer of the next worker.
+    /// Returns the buffer of a worker. Workers begin in the order of their numbers.
     ///
     /// # Errors
     ///
     /// Returns an error if the system has too little memory.
-    pub(crate) fn add_worker(&self) -> io::Result<Arc<Buffer>> {
-        let buffer = Arc::new(Buffer::new(self.events)?);
-        lock(&self.buffers).push(Arc::clone(&buffer));
-        Ok(buffer)
+    pub(crate) fn buffer(&self, worker: usize) -> io::Result<Arc<Buffer>> {
+        let mut buffers = lock(&self.buffers);
+        if worker >= buffers.len() {
+            buffers.push(Arc::new(Buffer::new(self.events)?));
+        }
+        Ok(Arc::clone(&buffers[worker]))
+    }
+
+    /// Returns the number of events for each worker.
+    pub(crate) fn events(&self) -> usize {
+        self.events
     }
 
     /// Returns the number of bytes that the events take.
@@ -156,8 +172,14 @@ impl PoolRecord {
             if ended().count() <= 1 || size <= MAX_ENDED_SIZE && ended().count() <= MAX_ENDED {
                 return;
             }
-            let oldest = kept.pools.iter().position(has_ended);
-            kept.pools.remove(oldest.expect("a pool has ended"));
+            let ended = kept
+                .pools
+                .iter()
+                .enumerate()
+                .filter(|(_, pool)| has_ended(pool));
+            let oldest = ended.min_by_key(|(_, pool)| pool.end.load(Ordering::Relaxed));
+            let (oldest, _) = oldest.expect("several pools have ended");
+            kept.pools.remove(oldest);
             kept.dropped += 1;
         }
     }
@@ -186,7 +208,7 @@ impl PoolRecord {
             workers: self.workers,
             begin: time(self.begin),
             end,
-            whole_program: (self.purpose == Use::Kept).then_some((0, now)),
+            whole_program: None,
             tracks: buffers.iter().enumerate().map(track).collect(),
         }
     }
@@ -240,6 +262,9 @@ const MAX_OUTSIDE: usize = 100;
 
 /// Returns a buffer for this thread, which is a worker of no pool, if there is room for one.
 pub(super) fn outside_thread() -> Option<Arc<Buffer>> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let buffer = Arc::new(Buffer::new(OUTSIDE_EVENTS).ok()?);
+    let name = own_name().unwrap_or_else(|| NUMBER.fetch_add(1, Ordering::Relaxed).to_string());
     let mut threads = lock(&OUTSIDE);
     if threads.len() >= MAX_OUTSIDE {
         // A thread that lives has its buffer, too.
@@ -248,12 +273,7 @@ pub(super) fn outside_thread() -> Option<Arc<Buffer>> {
             .position(|(_, buffer)| Arc::strong_count(buffer) == 1)?;
         threads.remove(ended);
     }
-    let buffer = Arc::new(Buffer::new(OUTSIDE_EVENTS).ok()?);
-    let name = match own_name() {
-        Some(name) => format!("thread {name}"),
-        None => format!("thread {}", threads.len()),
-    };
-    threads.push((name, Arc::clone(&buffer)));
+    threads.push((format!("thread {name}"), Arc::clone(&buffer)));
     Some(buffer)
 }
 
@@ -272,11 +292,13 @@ pub(super) fn collect_all(baseline: Option<Baseline>) -> Trace {
     let kept = lock(&KEPT);
     let (pools, dropped) = (kept.pools.clone(), kept.dropped);
     drop(kept);
-    Trace {
-        dropped_pools: dropped,
-        baseline,
-        ..collect(pools.iter().map(|pool| &**pool))
+    let mut trace = collect(pools.iter().map(|pool| &**pool));
+    (trace.dropped_pools, trace.baseline) = (dropped, baseline);
+    // Of several pools, another one may have run the program.
+    if let ([pool], 0) = (&mut trace.pools[..], dropped) {
+        pool.whole_program = Some((0, trace.end));
     }
+    trace
 }
 
 fn collect<'p>(pools: impl Iterator<Item = &'p PoolRecord>) -> Trace {

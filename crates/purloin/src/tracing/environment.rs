@@ -1,8 +1,8 @@
 //! What the environment asks for.
 
-use std::fs::File;
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::fs::{File, FileType};
+use std::io::{self, BufRead, BufReader};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use purloin_trace::Baseline;
@@ -32,11 +32,61 @@ pub(crate) const EVENTS: std::ops::RangeInclusive<usize> = 16..=1 << 30;
 /// Number of events for each thread, if the environment does not say it.
 const DEFAULT_EVENTS: usize = 1 << 16;
 
+/// A file that the environment asks for.
+pub(super) struct Output {
+    /// The file, and not a link to it.
+    pub(super) path: PathBuf,
+    pub(super) content: Content,
+    /// Whether this is a device, such as `/dev/null`.
+    pub(super) is_device: bool,
+}
+
+impl Output {
+    /// Returns the output with this path, if it can be written.
+    fn open(path: PathBuf, content: Content) -> io::Result<Output> {
+        let path = std::fs::canonicalize(&path).unwrap_or(path);
+        let kind = std::fs::metadata(&path).map(|file| file.file_type());
+        let is_device = match kind {
+            Ok(kind) if is_character_device(kind) => true,
+            Ok(kind) if !kind.is_file() => return Err(io::Error::other("this is not a file")),
+            _ => false,
+        };
+        let output = Output {
+            path,
+            content,
+            is_device,
+        };
+        if !is_device {
+            // Now, and not when the program has run for an hour.
+            File::create(output.part())?;
+            std::fs::remove_file(output.part())?;
+        }
+        Ok(output)
+    }
+
+    /// Returns the name under which this process writes the file before it is renamed.
+    pub(super) fn part(&self) -> PathBuf {
+        let mut name = self.path.as_os_str().to_owned();
+        name.push(format!(".{}.part", std::process::id()));
+        name.into()
+    }
+}
+
+#[cfg(unix)]
+fn is_character_device(kind: FileType) -> bool {
+    std::os::unix::fs::FileTypeExt::is_char_device(&kind)
+}
+
+#[cfg(not(unix))]
+fn is_character_device(_: FileType) -> bool {
+    false
+}
+
 /// What the environment asks for.
 pub(super) struct Settings {
     /// The process that writes the files. A process that was forked from it does not.
     pub(super) process: u32,
-    pub(super) files: Vec<(PathBuf, Content)>,
+    pub(super) files: Vec<Output>,
     /// Number of events for each thread.
     pub(super) events: usize,
     /// What the run to compare with took.
@@ -57,10 +107,8 @@ pub(super) fn read() -> Option<Settings> {
             Some(name) => name.replace("%p", &std::process::id().to_string()).into(),
             None => PathBuf::from(name),
         };
-        // Now, and not when the program has run for an hour.
-        let part = part_file(&path);
-        match File::create(&part).and_then(|_| std::fs::remove_file(part)) {
-            Ok(()) => files.push((path, content)),
+        match Output::open(path.clone(), content) {
+            Ok(output) => files.push(output),
             Err(error) => complain(&format!(
                 "{variable}: cannot write {}: {error}",
                 path.display()
@@ -75,7 +123,7 @@ pub(super) fn read() -> Option<Settings> {
         match value.to_string_lossy().parse() {
             Ok(number) if EVENTS.contains(&number) => events = number,
             _ => complain(&format!(
-                "{EVENTS_VARIABLE} must be a number of events from {} to {}, not {value:?}; {DEFAULT_EVENTS} is used",
+                "{EVENTS_VARIABLE} must be a number of events from {} to {}, not {value:?}; using the default, {DEFAULT_EVENTS}",
                 EVENTS.start(),
                 EVENTS.end(),
             )),
@@ -97,7 +145,7 @@ pub(crate) fn watchdog() -> Option<Duration> {
         let limit = duration(&value.to_string_lossy());
         if limit.is_none() {
             complain(&format!(
-                "{WATCHDOG_VARIABLE} must be a time from 100ms to 1h, such as 10s, not {value:?}; there is no watchdog"
+                "{WATCHDOG_VARIABLE} must be a time from 100ms to 1h, such as 10s, not {value:?}; the watchdog stays off"
             ));
         }
         limit
@@ -136,7 +184,8 @@ fn read_baseline() -> Option<Baseline> {
     let baseline = Baseline::read(&line);
     if baseline.is_none() {
         complain(&format!(
-            "{COMPARE_VARIABLE}: {} is no trace of a run; write one with PURLOIN_TRACE",
+            "{COMPARE_VARIABLE}: {} is not a whole trace of a run; write one with PURLOIN_TRACE, and PURLOIN_TRACE_EVENTS if \
+             events are lost",
             name.display()
         ));
     }
@@ -157,7 +206,8 @@ pub(crate) fn print(text: &str) {
         let written = unsafe { libc::write(libc::STDERR_FILENO, left.as_ptr().cast(), left.len()) };
         match usize::try_from(written) {
             Ok(written @ 1..) => left = &left[written..],
-            // Nothing is left to do.
+            _ if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => (),
+            // The message is lost.
             _ => return,
         }
     }
@@ -166,15 +216,8 @@ pub(crate) fn print(text: &str) {
 /// Prints a text on standard error.
 #[cfg(not(unix))]
 pub(crate) fn print(text: &str) {
-    // Nothing is left to do if this fails.
+    // If this fails, the message is lost.
     let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
-}
-
-/// Returns the name under which this process writes a file before it is renamed.
-pub(super) fn part_file(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}.part", std::process::id()));
-    name.into()
 }
 
 /// Returns whether the process has more rights than its user. Then the user must not choose the files that it writes.

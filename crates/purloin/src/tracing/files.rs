@@ -15,7 +15,7 @@ use std::time::Duration;
 use purloin_trace::Trace;
 
 use super::collect::{self, collect_all};
-use super::environment::{self, Content, Settings, complain, part_file};
+use super::environment::{self, Content, Output, Settings, complain};
 use crate::sync::Instant;
 use crate::sync::plain::{Mutex, OnceLock, lock};
 use crate::sync::thread;
@@ -23,12 +23,13 @@ use crate::sync::thread;
 /// The least time between two writes while the program runs.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Returns what the environment asks for; `None` if it asks for nothing. From the first call on, the files are written.
+/// Returns what the environment asks for; `None` if it asks for nothing. The first call starts the writing of the
+/// files.
 pub(super) fn settings() -> Option<&'static Settings> {
     static SETTINGS: OnceLock<Option<Settings>> = OnceLock::new();
     let settings = SETTINGS.get_or_init(|| {
         let settings = environment::read()?;
-        collect::begin();
+        collect::begin_with_program();
         write_at_exit();
         write_periodically();
         Some(settings)
@@ -51,7 +52,7 @@ fn write_at_exit() {
     let failed = unsafe { atexit(at_exit) } != 0;
     if failed {
         complain(
-            "the trace is written while the program runs, but not at its end: atexit has failed",
+            "atexit failed: the trace is written only while the program runs, and not at its end",
         );
     }
 }
@@ -79,7 +80,8 @@ fn write_periodically() {
     }
 }
 
-/// Writes the files. Returns false if that is over, because the process ends or a file cannot be written.
+/// Writes the files. Returns false if no further write should follow, because the process ends or a file cannot be
+/// written.
 fn write_files(is_last: bool) -> bool {
     static IS_OVER: Mutex<bool> = Mutex::new(false);
     let Some(settings) = settings() else {
@@ -93,9 +95,13 @@ fn write_files(is_last: bool) -> bool {
         return false;
     }
     let trace = collect_all(settings.baseline);
-    for (path, content) in &settings.files {
-        if let Err(error) = write_file(path, *content, &trace) {
-            complain(&format!("cannot write {}: {error}", path.display()));
+    for output in &settings.files {
+        // A device gets one trace, and not one after the other.
+        if output.is_device && !is_last {
+            continue;
+        }
+        if let Err(error) = write_file(output, &trace) {
+            complain(&format!("cannot write {}: {error}", output.path.display()));
             *is_over = true;
         }
     }
@@ -103,24 +109,24 @@ fn write_files(is_last: bool) -> bool {
     !*is_over
 }
 
-fn write_file(path: &Path, content: Content, trace: &Trace) -> io::Result<()> {
-    // A pipe or a device must not be replaced.
-    let is_special = std::fs::metadata(path).is_ok_and(|file| !file.is_file());
-    let part = if is_special {
-        path.to_path_buf()
-    } else {
-        part_file(path)
+fn write_file(output: &Output, trace: &Trace) -> io::Result<()> {
+    let write = |path: &Path| {
+        let mut file = BufWriter::new(File::create(path)?);
+        match output.content {
+            Content::Events => trace.write_events(&mut file)?,
+            Content::Report => trace.write_report(&mut file)?,
+        }
+        file.into_inner()?;
+        Ok(())
     };
-    let mut file = BufWriter::new(File::create(&part)?);
-    match content {
-        Content::Events => trace.write_events(&mut file)?,
-        Content::Report => trace.write_report(&mut file)?,
+    if output.is_device {
+        return write(&output.path);
     }
-    file.into_inner()?;
-    if is_special {
-        return Ok(());
+    let part = output.part();
+    let written = write(&part).and_then(|()| std::fs::rename(&part, &output.path));
+    if written.is_err() {
+        // It may not exist.
+        let _ = std::fs::remove_file(part);
     }
-    // If the path is a link, its target is replaced.
-    let target = std::fs::canonicalize(path);
-    std::fs::rename(part, target.as_deref().unwrap_or(path))
+    written
 }

@@ -19,7 +19,7 @@
 //!    of a pool that is traced because of the environment is kept until the process ends, or until newer ones need
 //!    the room.
 //!
-//! A process that was forked records nothing, and writes no file: see [`forked`].
+//! A process that was forked records nothing, and writes no file.
 
 pub(crate) mod buffer;
 pub(crate) mod collect;
@@ -31,9 +31,9 @@ mod thread;
 
 use std::sync::Arc;
 
-pub(crate) use state::forked;
+pub(crate) use collect::is_forked;
 pub use thread::span;
-pub(crate) use thread::{asleep, ended_handoff, enter, wakes};
+pub(crate) use thread::{asleep, ended_handoff, enter, forked, time_of_wake, wakes};
 
 use self::collect::{PoolRecord, Use};
 
@@ -44,9 +44,6 @@ const WATCHED_EVENTS: usize = 16;
 /// worker, or leaves the decision to the environment if that is 0.
 pub(crate) fn record_pool(id: u64, workers: usize, events: usize) -> Option<Arc<PoolRecord>> {
     let settings = files::settings();
-    if collect::is_forked() {
-        return None;
-    }
     let (events, purpose) = match (events, settings) {
         (0, Some(settings)) => (settings.events, Use::Kept),
         (events @ 1.., Some(_)) => (events, Use::Kept),
@@ -54,5 +51,5 @@ pub(crate) fn record_pool(id: u64, workers: usize, events: usize) -> Option<Arc<
         (0, None) => environment::watchdog().map(|_| (WATCHED_EVENTS, Use::Watched))?,
         (events, None) => (events, Use::Traced),
     };
-    Some(PoolRecord::new(id, workers, events, purpose))
+    (!collect::is_forked()).then(|| PoolRecord::new(id, workers, events, purpose))
 }

@@ -1,6 +1,6 @@
 //! Whether threads record.
 
-use crate::sync::plain::{AtomicUsize, Ordering};
+use crate::sync::plain::{AtomicUsize, Mutex, Ordering, lock};
 
 /// Whether threads record.
 pub(super) static STATE: AtomicUsize = AtomicUsize::new(UNKNOWN);
@@ -18,25 +18,28 @@ pub(super) fn is_on() -> bool {
     STATE.load(Ordering::Relaxed) == ON
 }
 
-/// Number of traced pools that have not ended.
-static POOLS: AtomicUsize = AtomicUsize::new(0);
+/// Number of traced pools that have not ended. The lock is held while their number and the state change together.
+static POOLS: Mutex<usize> = Mutex::new(0);
 
 /// Lets threads record from now on, for a traced pool.
 pub(super) fn begin_pool() {
+    let mut pools = lock(&POOLS);
+    *pools += 1;
     // Relaxed: a thread that does not see it yet records nothing.
-    POOLS.fetch_add(1, Ordering::Relaxed);
     STATE.store(ON, Ordering::Relaxed);
 }
 
-/// Ends what [`begin_pool`] has begun.
+/// Stops recording if this was the last traced pool.
 pub(super) fn end_pool() {
-    if POOLS.fetch_sub(1, Ordering::Relaxed) == 1 {
-        let _ = STATE.compare_exchange(ON, OFF, Ordering::Relaxed, Ordering::Relaxed);
+    let mut pools = lock(&POOLS);
+    *pools -= 1;
+    if *pools == 0 {
+        STATE.store(OFF, Ordering::Relaxed);
     }
 }
 
 /// Stops all recording, in a process that was forked. It has none of the threads, and another thread may have held a
 /// lock.
-pub(crate) fn forked() {
+pub(super) fn forked() {
     STATE.store(OFF, Ordering::Relaxed);
 }

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use purloin_trace::Activity;
 
 use super::buffer::{Buffer, Record};
-use super::state::{OFF, ON, STATE, UNKNOWN, is_on};
+use super::state::{self, OFF, ON, STATE, UNKNOWN, is_on};
 use super::{collect, files};
+use crate::stats::clock::ticks;
 use crate::sync::plain::Ordering;
 use crate::this_thread::is_worker;
 
@@ -27,7 +28,7 @@ crate::sync::thread_local! {
     static OWN: RefCell<Option<Arc<Buffer>>> = const { RefCell::new(None) };
 }
 
-/// Makes a worker's buffer that of this thread, until the guard is dropped.
+/// Installs a worker's buffer on this thread, until the guard is dropped.
 pub(crate) fn enter(buffer: Arc<Buffer>) -> impl Drop {
     struct Guard(Option<Arc<Buffer>>);
 
@@ -58,12 +59,26 @@ fn with_own(f: impl FnOnce(&Buffer)) {
 
 /// Gives this thread a buffer if it has none, unless it is a worker of a pool that is not traced.
 fn need_own() {
-    let _ = OWN.try_with(|own| {
-        let mut own = own.borrow_mut();
-        if own.is_none() && !is_worker() {
-            *own = collect::outside_thread();
-        }
-    });
+    // If the value is gone, the thread is ending.
+    let is_missing = OWN.try_with(|own| own.borrow().is_none()).unwrap_or(false);
+    if is_missing
+        && !is_worker()
+        && let Some(buffer) = collect::outside_thread()
+    {
+        let _ = OWN.try_with(|own| own.replace(Some(buffer)));
+    }
+}
+
+/// Returns the buffer of this thread, if it has one.
+fn own() -> Option<Arc<Buffer>> {
+    OWN.try_with(|own| own.borrow().clone()).ok().flatten()
+}
+
+/// Stops all recording, in a process that was forked.
+pub(crate) fn forked() {
+    state::forked();
+    // Another thread may have held one of the buffer's locks.
+    let _ = OWN.try_with(|own| std::mem::forget(own.take()));
 }
 
 /// Calls `sleep`, in which the calling worker sleeps.
@@ -77,11 +92,17 @@ pub(crate) fn asleep<R>(sleep: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Records that this thread is about to wake a worker of the pool with this number.
-pub(crate) fn wakes(pool: u64, worker: usize) {
-    if is_on() {
+/// Returns the time, for [`wakes`]; 0 if nothing is recorded.
+pub(crate) fn time_of_wake() -> u64 {
+    if is_on() { ticks() } else { 0 }
+}
+
+/// Records that this thread has woken a worker of the pool with this number, at a [time](time_of_wake) before the
+/// worker could wake up.
+pub(crate) fn wakes(pool: u64, worker: usize, time: u64) {
+    if time > 0 {
         need_own();
-        with_own(|buffer| buffer.push(Record::Wake { pool, worker }));
+        with_own(|buffer| buffer.push_at(time, Record::Wake { pool, worker }));
     }
 }
 
@@ -103,11 +124,12 @@ pub(crate) fn ended_handoff() {
 /// assert_eq!(index, [9, 1, 4]);
 /// ```
 pub fn span<R>(name: &'static str, f: impl FnOnce() -> R) -> R {
-    struct Guard;
+    /// The buffer in which the span has begun: the thread may have another one at the end.
+    struct Guard(Arc<Buffer>);
 
     impl Drop for Guard {
         fn drop(&mut self) {
-            with_own(|buffer| buffer.end_span());
+            self.0.end_span();
         }
     }
 
@@ -115,8 +137,10 @@ pub fn span<R>(name: &'static str, f: impl FnOnce() -> R) -> R {
         return f();
     }
     need_own();
-    with_own(|buffer| buffer.begin_span(name));
-    // Also after a panic of `f`.
-    let _guard = Guard;
+    // The guard ends the span also after a panic of `f`.
+    let _guard = own().map(|buffer| {
+        buffer.begin_span(name);
+        Guard(buffer)
+    });
     f()
 }

@@ -127,13 +127,14 @@ impl<'w, S: Scheduler> Me<'w, S> {
     /// Counts an event.
     pub fn count(self, count: Count) {
         self.remote.counters.add(count);
+        let record = match count {
+            Count::ForcedSteals => Record::Forced,
+            Count::Handoffs => Record::HandoffBegin,
+            Count::Publications => Record::Published,
+            _ => return,
+        };
         if let Some(trace) = self.timer().trace() {
-            match count {
-                Count::ForcedSteals => trace.push(Record::Forced),
-                Count::Handoffs => trace.push(Record::HandoffBegin),
-                Count::Publications => trace.push(Record::Published),
-                _ => (),
-            }
+            trace.push(record);
         }
     }
 

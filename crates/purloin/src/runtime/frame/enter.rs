@@ -252,7 +252,7 @@ impl<'w, S: Scheduler> Me<'w, S> {
         })
     }
 
-    /// WorkerActivity the same as [`Self::in_frame_of_its_own`], compiled once for all closures, at the price of an indirect call.
+    /// Does the same as [`Self::in_frame_of_its_own`], compiled once for all closures, at the price of an indirect call.
     pub(in crate::runtime) fn in_frame_apart<R>(
         self,
         finish: *const Finish<S>,
