@@ -108,12 +108,12 @@ pub struct ProcessorTime {
 }
 
 impl PoolTrace {
-    /// Returns the time from which the activity of each worker is known.
-    pub(crate) fn held_from(&self) -> u64 {
+    /// Returns the time from which the activity of each worker is known, if events are lost.
+    pub(crate) fn held_from(&self) -> Option<u64> {
         let cut = self.tracks.iter().filter(|track| track.lost > 0);
         let is_activity = |event: &&Event| matches!(event.what, What::Begins(_));
         let begins = cut.filter_map(|track| Some(track.events.iter().find(is_activity)?.time));
-        begins.max().unwrap_or(self.begin)
+        begins.max()
     }
 }
 
@@ -174,7 +174,9 @@ impl Trace {
     /// activity of each worker is known.
     pub fn share_held(&self) -> f64 {
         let share = |pool: &PoolTrace| {
-            let held = pool.end.saturating_sub(pool.held_from());
+            let held = pool
+                .end
+                .saturating_sub(pool.held_from().unwrap_or(pool.begin));
             held as f64 / (pool.end - pool.begin).max(1) as f64
         };
         self.pools.iter().map(share).fold(1.0, f64::min)

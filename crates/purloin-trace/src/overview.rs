@@ -141,11 +141,10 @@ impl Overview {
             .map(|track| Timeline::of(pool, track))
             .collect();
         // Before this time, a part of the workers would seem to do nothing.
-        let held = pool.held_from();
+        let held = pool.held_from().unwrap_or(0);
         timelines.iter_mut().for_each(|timeline| timeline.cut(held));
-        let whole = pool
-            .whole_program
-            .map(|(begin, end)| (begin.max(held), end));
+        let whole = pool.whole_program;
+        let whole = whole.map(|(begin, end)| (begin.max(held), end));
         let Running {
             times: running,
             window,

@@ -122,6 +122,7 @@ fn time_without_any_worker_is_outside_of_the_pool() {
     // The time before the first call counts if the trace covers the program.
     let late = [(70 * MS, 100 * MS)];
     let mut late = trace(vec![runs(late), runs(late)]);
+    late.pools[0].begin = 69 * MS;
     check(&late, Kind::Busy);
     late.pools[0].whole_program = Some((0, 100 * MS));
     check(&late, Kind::Outside);
