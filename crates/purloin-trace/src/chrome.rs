@@ -174,13 +174,7 @@ impl<W: Write> Events<'_, W> {
             self.spans(process, tasks, timeline)?;
         }
         let steps = &overview.parallelism;
-        let rows = [
-            ("running", &steps.running),
-            ("searching", &steps.searching),
-            ("blocked", &steps.blocked),
-            ("asleep", &steps.asleep),
-        ];
-        for (name, means) in rows {
+        for (name, means) in steps.rows() {
             let mut last = None;
             for (place, &mean) in means.iter().enumerate() {
                 if last.replace(mean) == Some(mean) {

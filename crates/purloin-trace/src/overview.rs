@@ -336,6 +336,16 @@ impl Running {
 }
 
 impl Parallelism {
+    /// Returns the mean numbers of workers, each row with its name.
+    pub fn rows(&self) -> [(&'static str, &[f64]); 4] {
+        [
+            ("running", &self.running),
+            ("searching", &self.searching),
+            ("blocked", &self.blocked),
+            ("asleep", &self.asleep),
+        ]
+    }
+
     fn of(pool: &PoolTrace, timelines: &[Timeline]) -> Parallelism {
         let length = pool.end.saturating_sub(pool.begin);
         let step = length.div_ceil(STEPS).max(1);

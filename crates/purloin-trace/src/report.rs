@@ -248,13 +248,7 @@ fn write_delays(json: &mut Json, wakes: &[WakeUp]) {
 fn write_parallelism(json: &mut Json, steps: &Parallelism) {
     json.member("parallelism").object(|json| {
         json.member("step").time(steps.step);
-        let rows = [
-            ("running", &steps.running),
-            ("searching", &steps.searching),
-            ("blocked", &steps.blocked),
-            ("asleep", &steps.asleep),
-        ];
-        for (name, means) in rows {
+        for (name, means) in steps.rows() {
             json.member(name)
                 .array(|json| means.iter().for_each(|&mean| json.number(mean)));
         }
