@@ -85,7 +85,7 @@ const SHORT: u64 = 500_000;
 /// From this number of calls from outside on, their length matters.
 const MANY_CALLS: u64 = 100;
 /// A call from outside that runs for less than this, in nanoseconds, is small: waking a worker takes about as long.
-const SMALL_CALL: u64 = 50_000;
+const SMALL_CALL: u64 = 40_000;
 /// What a call from outside takes in addition to its work, in nanoseconds: waking a worker, and then the caller.
 const WAKING: u64 = 100_000;
 /// From this number of steals on, their length matters.
@@ -189,8 +189,8 @@ impl Case<'_> {
         let (pool, calls) = (&self.pool, self.pool.calls);
         (calls >= MANY_CALLS && pool.busy() / calls < SMALL_CALL).then_some(())?;
         let title = format!(
-            "The program made {calls} calls to the pool from outside, and each ran for {} on average. Waking a worker takes \
-             about as long. Make one call around the loop: inside the pool, a fork costs about a nanosecond.",
+            "The program made {calls} calls to the pool from outside, and each ran for {} on average, which is less than \
+             it takes to wake a worker. Make one call around the loop: inside the pool, a fork costs about a nanosecond.",
             with_unit(pool.busy() / calls)
         );
         let waking = (calls * WAKING) as f64 / pool.duration().max(1) as f64;
@@ -233,7 +233,7 @@ impl Case<'_> {
         let (number, cores) = (self.pool.workers, self.trace.cores);
         let way_out = match number > cores {
             true => format!(
-                "The pool had {} on {cores} of the machine's cores: give it no more than that.",
+                "The pool had {}, and the cores that the program may use are {cores}: give it no more workers.",
                 workers(number)
             ),
             false => {
