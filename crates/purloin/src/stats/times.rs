@@ -1,7 +1,10 @@
 //! The breakdown of a worker's time.
 
+use std::fmt::{self, Display, Formatter};
 use std::sync::Arc;
 use std::time::Duration;
+
+use purloin_trace::format;
 
 use super::Activity;
 use super::clock::{ticks, to_time};
@@ -241,5 +244,35 @@ impl Times {
             + self.application_in_join
             + self.stealing_in_join
             + self.searching_in_join
+    }
+}
+
+/// Prints each kind of time, with its share of the lifetime.
+///
+/// ```
+/// # use purloin::{Pool, Worker};
+/// let pool = Pool::builder().workers(1).timed(true).build()?;
+/// pool.run(|mut w| w.join(|_| (), |_| ()));
+/// let times = pool.times()[0].to_string();
+/// assert!(times.starts_with("application ") && times.contains(" %), stealing "));
+/// # Ok::<(), purloin::BuildError>(())
+/// ```
+impl Display for Times {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let whole = self.total().as_secs_f64().max(f64::MIN_POSITIVE);
+        let kinds = [
+            ("application", self.application),
+            (", stealing", self.stealing),
+            (", searching", self.searching),
+            ("; in joins: application", self.application_in_join),
+            (", stealing", self.stealing_in_join),
+            (", searching", self.searching_in_join),
+        ];
+        for (name, kind) in kinds {
+            let seconds = kind.as_secs_f64();
+            let share = 100.0 * seconds / whole;
+            write!(f, "{name} {} ({share:.1} %)", format::time(seconds))?;
+        }
+        Ok(())
     }
 }
