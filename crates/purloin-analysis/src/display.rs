@@ -4,7 +4,7 @@ use std::fmt::{Display, Formatter, Result};
 use std::time::Duration;
 
 use purloin::Times;
-use purloin::trace::format::{grouped, time};
+use purloin::trace::format::{grouped, time, workers};
 
 use crate::Profile;
 
@@ -35,13 +35,6 @@ impl Display for Profile {
     }
 }
 
-fn workers(number: usize) -> String {
-    match number {
-        1 => "1 worker".to_string(),
-        _ => format!("{number} workers"),
-    }
-}
-
 fn program(f: &mut Formatter<'_>, profile: &Profile) -> Result {
     let row = |f: &mut Formatter<'_>, name: &str, value: String, meaning: &str| {
         writeln!(f, "  {name:<26} {value:>12}   {meaning}")
@@ -64,7 +57,7 @@ fn program(f: &mut Formatter<'_>, profile: &Profile) -> Result {
             f,
             "splits of loops and sorts",
             grouped(profile.splits),
-            "up to 1,023 for each; a pool splits on demand",
+            "up to 1,023 for each loop, and more for a large sort",
         )?;
     }
     if profile.tasks > 0 {

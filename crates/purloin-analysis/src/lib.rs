@@ -96,9 +96,9 @@ mod finish;
 mod parallel;
 mod profile;
 mod record;
-mod seen;
 mod sorts;
 mod strands;
+mod warning;
 
 pub use counted::Counted;
 pub use profile::{Profile, Profiler, Span, profile};

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use crate::parallel::ParallelRuns;
-use crate::seen::warning;
 use crate::strands::{Evaluator, Program, Receiver, SerialRuns, is_enough, run_strands};
+use crate::warning::warning;
 use purloin::implement::clock::nanoseconds_per_tick;
-use purloin::trace::{Baseline, SpeedUp, Trace};
+use purloin::trace::{SpeedUp, Trace};
 use purloin::{BuildError, Builder, Pool, ReturnBarrier, Scheduler, Stats, Times};
 
 /// Runs a program repeatedly, and measures why it is not faster: its work and span, its tasks and
@@ -142,8 +142,7 @@ pub struct Profile {
     pub workers: usize,
     /// The number of the program's tasks: joins, spawns and futures. A loop or a sort counts as none.
     pub tasks: u64,
-    /// How often the profile divides loops and sorts to find their span. A pool divides them only on demand. The
-    /// profile divides each of them into at most about 1,024 pieces.
+    /// The number of divisions of loops and sorts. To find their span, the profile divides each loop into at most about 1,024 pieces; a pool chooses how to divide it.
     pub splits: u64,
     /// The work, in seconds: the time that all strands take together, which is the shortest time
     /// of the serial elision.
@@ -203,13 +202,9 @@ impl Profile {
             speed_up: Some(SpeedUp {
                 work: self.work,
                 span: self.burdened.span.max(f64::MIN_POSITIVE),
-                measured: vec![(1, 1.0), (self.workers, self.speed_up())],
+                measured: vec![(self.workers, self.speed_up())],
             }),
-            baseline: Some(Baseline {
-                workers: 1,
-                duration: self.serial.as_nanos() as u64,
-                busy: self.serial.as_nanos() as u64,
-            }),
+
             ..trace
         }
     }

@@ -372,6 +372,8 @@ fn profile_writes_a_report_and_events_of_one_run() {
     let events: Value = serde_json::from_slice(&std::fs::read(events).unwrap()).unwrap();
     assert!(events["traceEvents"].as_array().unwrap().len() > 10);
     std::fs::remove_dir_all(folder).unwrap();
+    let text = refusal(&["profile", "fib=9", "--html", "-"]);
+    assert!(text.contains("need the name of a file"), "{text}");
     let text = refusal(&["profile", "fib=9", "--html", "/nonexistent/report.html"]);
     assert!(
         text.contains("cannot write /nonexistent/report.html"),

@@ -31,9 +31,9 @@ pub(crate) fn with_unit(nanoseconds: u64) -> String {
 }
 
 /// Returns a number of workers, in words.
-pub(crate) fn workers(number: usize) -> String {
+pub fn workers(number: usize) -> String {
     match number {
-        1 => "one worker".into(),
+        1 => "1 worker".into(),
         number => format!("{number} workers"),
     }
 }

@@ -244,7 +244,7 @@ fn another_run_reads_the_first_line_and_compares() {
     assert!(
         slower
             .title
-            .contains("ran 3.0 times as long as with one worker"),
+            .contains("ran 3.0 times as long as with 1 worker"),
         "{}",
         slower.title
     );

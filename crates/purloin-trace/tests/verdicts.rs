@@ -69,7 +69,7 @@ fn workers_that_run_all_the_time_are_busy() {
     });
     let verdict = check(&Trace { baseline, ..busy() }, Kind::Busy);
     assert!(
-        verdict.title.contains("1.9 times as fast as one worker"),
+        verdict.title.contains("1.9 times as fast as 1 worker"),
         "{}",
         verdict.title
     );

@@ -31,7 +31,7 @@ impl Problem {
         let Some(&item) = self.weights.get(next) else {
             return;
         };
-        // What is left cannot weigh more than there is room.
+        // The remaining items add at most `room`.
         if weight + room <= self.best.load(Relaxed) {
             return;
         }

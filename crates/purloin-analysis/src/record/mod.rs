@@ -8,10 +8,10 @@ use std::time::Duration;
 
 pub use self::all_cores::OnAllCores;
 pub use self::file::RecordingError;
-use crate::seen::warning;
 use crate::strands::{
     EncodedStrands, Encoder, Evaluator, Program, Receiver, SerialRuns, Strand, run_strands,
 };
+use crate::warning::warning;
 use purloin::implement::clock::nanoseconds_per_tick;
 use purloin::{BuildError, Pool};
 

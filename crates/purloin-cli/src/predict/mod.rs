@@ -28,7 +28,7 @@ most_speed_up (the range of a
 greedy scheduler with free tasks and steals), steals, attempts (to steal), idle and limit.
 steal_attempts is the former name of attempts; the next version removes it. check compares the
 prediction for all cores of the machine that made the recording with the time measured there, under
-Purloin's default scheduler; trusted is false if they differ by more than a quarter, and null on one
+Purloin's default scheduler; trusted is false if they differ by more than a quarter and by more than 100 µs, and null on one
 core; cause is memory, waiting, stealing, searching, unknown or null. splits counts the divisions of
 loops and sorts, which are no tasks; warning is null unless no task was recorded.";
 

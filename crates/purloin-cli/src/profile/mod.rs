@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use purloin::trace::Trace;
+use purloin::trace::format::workers;
 use purloin_command::{Destination, Failure, Machine, cores, print, progress};
 use purloin_measure::arguments::{parse_job, parse_time_or_cycles, parse_workers};
 use purloin_measure::profile::Case;
@@ -61,7 +62,7 @@ pub struct Args {
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
-    /// Write the events of this run to this file, for ui.perfetto.dev
+    /// Write the events of one more run to this file, for ui.perfetto.dev
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
 }
@@ -83,6 +84,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     // Opens the file first, because an unwritable file must not cost the user a finished
     // measurement.
     let open = |path: &Option<PathBuf>| path.as_deref().map(Destination::open).transpose();
+    if [&args.html, &args.trace].contains(&&Some(PathBuf::from("-"))) {
+        let message =
+            "--html and --trace need the name of a file; only --json writes to standard output";
+        return Err(Failure::Usage(message.to_string()));
+    }
     let (destination, html, events) = (open(&args.json)?, open(&args.html)?, open(&args.trace)?);
     let scheduler = match (&html, &events) {
         (None, None) => scheduler,
@@ -137,10 +143,7 @@ fn text(case: &Case) -> String {
         answer,
         ..
     } = case;
-    let workers = match profile.workers {
-        1 => "1 worker".to_string(),
-        workers => format!("{workers} workers"),
-    };
+    let workers = workers(profile.workers);
     format!(
         "{processor}, {cores} cores\n\n{job} under {scheduler}   {workers}   answer: {answer} ✓\n\n{profile}"
     )

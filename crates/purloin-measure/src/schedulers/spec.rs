@@ -171,7 +171,7 @@ impl Spec {
         }
     }
 
-    /// Lets the pool keep this number of events of each worker.
+    /// Lets the pool keep this number of events of each worker; 0 for none.
     pub fn traced(mut self, events: usize) -> Spec {
         self.options.traced = events;
         self
