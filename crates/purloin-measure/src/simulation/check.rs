@@ -208,8 +208,8 @@ impl fmt::Display for Check {
                  processors ran other threads\n(then record again).\n",
             ),
             Cause::Unknown => f.write_str(
-                "Do not trust predictions for other machines. The workers' times do not show why the predicted and the measured time differ; `purloin profile` \
-                 may.\n",
+                "Do not trust predictions for other machines. The workers' times do not show why the predicted and the measured \
+                 time differ;\n`purloin profile` may.\n",
             ),
         }
     }
