@@ -169,7 +169,7 @@ pub struct Profile {
     /// The breakdown of each worker's time in all of these runs. Spare workers come last. Spare
     /// workers that were never used are left out.
     pub times: Vec<Times>,
-    /// What the workers did in one more run, if the pool is [traced](purloin::Builder::traced), with the speed-up and
+    /// The trace of one more run, if the pool is [traced](purloin::Builder::traced), with the speed-up and
     /// the bounds from work and span.
     pub trace: Option<Trace>,
 }

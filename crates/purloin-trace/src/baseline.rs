@@ -1,8 +1,8 @@
-//! What another run took, to compare with.
+//! The figures of another run, for comparison.
 
 use crate::{Overview, Trace};
 
-/// What the main pool of another run took, usually of the same program with one worker.
+/// The figures of the main pool of another run, usually of the same program with one worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Baseline {
     /// Number of workers.

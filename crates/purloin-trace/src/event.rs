@@ -1,6 +1,6 @@
 //! Events.
 
-/// What a worker does, as its stopwatch counts it.
+/// The activity of a worker, as its stopwatch counts it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Activity {
@@ -40,14 +40,14 @@ impl Activity {
 pub struct Event {
     /// When it happened, in nanoseconds since the trace began.
     pub time: u64,
-    /// What has happened.
+    /// The kind of the event.
     pub what: What,
 }
 
-/// What has happened.
+/// A kind of event. `Name` stands for the name of a span.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
-pub enum What {
+pub enum What<Name = &'static str> {
     /// The worker begins this activity. The thread of a worker begins with this event.
     Begins(Activity),
     /// The thread of the worker ends.
@@ -88,7 +88,7 @@ pub enum What {
         worker: u32,
     },
     /// A span of the program begins.
-    SpanBegin(&'static str),
+    SpanBegin(Name),
     /// The newest span has ended.
     SpanEnd,
 }

@@ -1,4 +1,4 @@
-//! What a traced run of the library `purloin` holds, and what can be made of it.
+//! Traces of the library `purloin`: the events of a run, and their evaluation.
 //!
 //! The library records [events](Event) in its workers, and collects them in a [`Trace`]. This crate knows nothing of
 //! pools. It turns the events of a worker into a [`Timeline`]: what the worker did and when, its steals, the spans that
@@ -27,7 +27,7 @@ pub use overview::{Overview, Parallelism, StealSizes, WakeUp, Waker};
 pub use timeline::{Interval, Span, State, Steal, StealKind, Timeline, Wake};
 pub use verdict::{Kind, Verdict};
 
-/// What a program did, as its workers have recorded it. All times are in nanoseconds since the trace began.
+/// The trace of a program, as its workers have recorded it. All times are in nanoseconds since the trace began.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// The name of the program.
@@ -65,7 +65,7 @@ pub struct SpeedUp {
     pub measured: Vec<(usize, f64)>,
 }
 
-/// What the workers of a pool did.
+/// The trace of a pool.
 #[derive(Clone, Debug, Default)]
 pub struct PoolTrace {
     /// The number of the pool in the program.
@@ -94,11 +94,11 @@ pub struct Track {
     pub events: Vec<Event>,
     /// Number of events that newer ones have overwritten.
     pub lost: u64,
-    /// What the system says about the thread, if it does.
+    /// The thread's use of processors, if the system reports it.
     pub processor: Option<ProcessorTime>,
 }
 
-/// What the system says about a thread's use of processors, in nanoseconds.
+/// A thread's use of processors, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProcessorTime {
     /// The time in which the thread ran on a processor.
@@ -135,7 +135,7 @@ impl Track {
             self.lost = 0;
         }
         self.events.splice(..first, known);
-        // What the system says is about the whole life of the thread.
+        // The system reports it only for the whole life of the thread.
         self.processor = None;
     }
 }

@@ -217,7 +217,7 @@ pub mod iter {
     pub use crate::par::*;
 }
 
-/// What a traced run holds: [`Trace`](trace::Trace), from [`Pool::trace`], and what can be made of it.
+/// Traces: [`Trace`](trace::Trace), from [`Pool::trace`], and its evaluation.
 pub mod trace {
     pub use purloin_trace::*;
 }

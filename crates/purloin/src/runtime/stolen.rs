@@ -83,8 +83,8 @@ pub(crate) fn run<S: Scheduler>(thief: Me<'_, S>, stolen: Stolen<S>) {
     core.is_first_spawn.set(true);
     if let Some(trace) = thief.timer().trace() {
         trace.push(Record::Steal {
-            victim: stolen.victim,
-            depth: stolen.depth,
+            victim: stolen.victim as u32,
+            depth: stolen.depth as u32,
         });
     }
     S::Protocol::answer(thief, Point::StolenBegin);

@@ -59,118 +59,67 @@ enum Thread {
     Ended(Option<ProcessorTime>),
 }
 
-/// What a thread records. A time is added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Record {
-    Begins(Activity),
-    ThreadEnd,
-    /// `since` is in ticks.
-    Stole {
-        since: u64,
-    },
-    Forced,
-    Steal {
-        victim: usize,
-        depth: usize,
-    },
-    TaskEnd,
-    Call,
-    Asleep,
-    Awake,
-    HandoffBegin,
-    HandoffEnd,
-    Published,
-    Wake {
-        pool: u64,
-        worker: usize,
-    },
-    /// The number of the name.
-    SpanBegin(usize),
-    SpanEnd,
-}
+/// An event as a thread records it: `push` adds the time, a span has the number of its name, and other times are in ticks.
+pub(crate) type Record = What<usize>;
 
 // The second word of an event: its kind in the lowest byte, and a number above. The third word is another number.
 const KIND_BITS: u32 = 8;
 
-impl Record {
-    /// Returns the second and the third word.
-    fn encode(self) -> [usize; 2] {
-        let (kind, first, second) = match self {
-            Record::Begins(activity) => (0, activity as usize, 0),
-            Record::ThreadEnd => (1, 0, 0),
-            Record::Stole { since } => (2, 0, since as usize),
-            Record::Forced => (3, 0, 0),
-            Record::Steal { victim, depth } => (4, victim, depth),
-            Record::TaskEnd => (5, 0, 0),
-            Record::Call => (6, 0, 0),
-            Record::Asleep => (7, 0, 0),
-            Record::Awake => (8, 0, 0),
-            Record::HandoffBegin => (9, 0, 0),
-            Record::HandoffEnd => (10, 0, 0),
-            Record::Published => (11, 0, 0),
-            Record::Wake { pool, worker } => (12, worker, pool as usize),
-            Record::SpanBegin(name) => (13, name, 0),
-            Record::SpanEnd => (14, 0, 0),
-        };
-        [kind | first << KIND_BITS, second]
-    }
+/// Returns the second and the third word of an event.
+fn encode(record: Record) -> [usize; 2] {
+    let (kind, first, second) = match record {
+        What::Begins(activity) => (0, activity as usize, 0),
+        What::ThreadEnd => (1, 0, 0),
+        What::Stole { since } => (2, 0, since as usize),
+        What::Forced => (3, 0, 0),
+        What::Steal { victim, depth } => (4, victim as usize, depth as usize),
+        What::TaskEnd => (5, 0, 0),
+        What::Call => (6, 0, 0),
+        What::Asleep => (7, 0, 0),
+        What::Awake => (8, 0, 0),
+        What::HandoffBegin => (9, 0, 0),
+        What::HandoffEnd => (10, 0, 0),
+        What::Published => (11, 0, 0),
+        What::Wake { pool, worker } => (12, worker as usize, pool as usize),
+        What::SpanBegin(name) => (13, name, 0),
+        What::SpanEnd => (14, 0, 0),
+        _ => unreachable!("the library records no other event"),
+    };
+    [kind | first << KIND_BITS, second]
+}
 
-    /// Returns the record with these words, from [`encode`](Self::encode).
-    fn decode([first, second]: [usize; 2]) -> Record {
-        let number = first >> KIND_BITS;
-        match first & ((1 << KIND_BITS) - 1) {
-            0 => Record::Begins(Activity::ALL[number]),
-            1 => Record::ThreadEnd,
-            2 => Record::Stole {
-                since: second as u64,
-            },
-            3 => Record::Forced,
-            4 => Record::Steal {
-                victim: number,
-                depth: second,
-            },
-            5 => Record::TaskEnd,
-            6 => Record::Call,
-            7 => Record::Asleep,
-            8 => Record::Awake,
-            9 => Record::HandoffBegin,
-            10 => Record::HandoffEnd,
-            11 => Record::Published,
-            12 => Record::Wake {
-                pool: second as u64,
-                worker: number,
-            },
-            13 => Record::SpanBegin(number),
-            14 => Record::SpanEnd,
-            kind => unreachable!("no record has kind {kind}"),
-        }
-    }
-
-    /// Returns what has happened. `time` converts ticks, and `names` has the names of spans.
-    fn what(self, time: impl Fn(u64) -> u64, names: &[&'static str]) -> What {
-        match self {
-            Record::Begins(activity) => What::Begins(activity),
-            Record::ThreadEnd => What::ThreadEnd,
-            Record::Stole { since } => What::Stole { since: time(since) },
-            Record::Forced => What::Forced,
-            Record::Steal { victim, depth } => What::Steal {
-                victim: victim as u32,
-                depth: depth as u32,
-            },
-            Record::TaskEnd => What::TaskEnd,
-            Record::Call => What::Call,
-            Record::Asleep => What::Asleep,
-            Record::Awake => What::Awake,
-            Record::HandoffBegin => What::HandoffBegin,
-            Record::HandoffEnd => What::HandoffEnd,
-            Record::Published => What::Published,
-            Record::Wake { pool, worker } => What::Wake {
-                pool: pool as u32,
-                worker: worker as u32,
-            },
-            Record::SpanBegin(name) => What::SpanBegin(names[name]),
-            Record::SpanEnd => What::SpanEnd,
-        }
+/// Returns the event with these words, from [`encode`]. `time` converts ticks, and `names` has the names of spans.
+fn decode<N: Copy>(
+    [first, second]: [usize; 2],
+    time: impl Fn(u64) -> u64,
+    names: impl Fn(usize) -> N,
+) -> What<N> {
+    let number = first >> KIND_BITS;
+    match first & ((1 << KIND_BITS) - 1) {
+        0 => What::Begins(Activity::ALL[number]),
+        1 => What::ThreadEnd,
+        2 => What::Stole {
+            since: time(second as u64),
+        },
+        3 => What::Forced,
+        4 => What::Steal {
+            victim: number as u32,
+            depth: second as u32,
+        },
+        5 => What::TaskEnd,
+        6 => What::Call,
+        7 => What::Asleep,
+        8 => What::Awake,
+        9 => What::HandoffBegin,
+        10 => What::HandoffEnd,
+        11 => What::Published,
+        12 => What::Wake {
+            pool: second as u32,
+            worker: number as u32,
+        },
+        13 => What::SpanBegin(names(number)),
+        14 => What::SpanEnd,
+        kind => unreachable!("no event has kind {kind}"),
     }
 }
 
@@ -226,7 +175,7 @@ impl Buffer {
     }
 
     fn push_record(&self, time: u64, record: Record) {
-        let [first, second] = record.encode();
+        let [first, second] = encode(record);
         self.push_words([time as usize, first, second]);
     }
 
@@ -298,7 +247,7 @@ impl Buffer {
         let names = lock(&self.spans).names.clone();
         let event = |[at, first, second]: [usize; WORDS]| Event {
             time: time(at as u64),
-            what: Record::decode([first, second]).what(&time, &names),
+            what: decode([first, second], &time, |name| names[name]),
         };
         (events.into_iter().map(event).collect(), lost)
     }
@@ -363,7 +312,7 @@ mod tests {
             Record::Forced,
             Record::Steal {
                 victim: 8191,
-                depth: usize::MAX,
+                depth: u32::MAX,
             },
             Record::TaskEnd,
             Record::Call,
@@ -373,14 +322,14 @@ mod tests {
             Record::HandoffEnd,
             Record::Published,
             Record::Wake {
-                pool: 1 << 40,
+                pool: u32::MAX,
                 worker: 4095,
             },
             Record::SpanBegin(70_000),
             Record::SpanEnd,
         ];
         for record in records {
-            assert_eq!(Record::decode(record.encode()), record);
+            assert_eq!(decode(encode(record), |ticks| ticks, |name| name), record);
         }
     }
 

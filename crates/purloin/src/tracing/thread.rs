@@ -101,8 +101,12 @@ pub(crate) fn time_of_wake() -> u64 {
 /// worker could wake up.
 pub(crate) fn wakes(pool: u64, worker: usize, time: u64) {
     if time > 0 {
+        let wake = Record::Wake {
+            pool: pool as u32,
+            worker: worker as u32,
+        };
         need_own();
-        with_own(|buffer| buffer.push_at(time, Record::Wake { pool, worker }));
+        with_own(|buffer| buffer.push_at(time, wake));
     }
 }
 
