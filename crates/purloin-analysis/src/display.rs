@@ -4,12 +4,15 @@ use std::fmt::{Display, Formatter, Result};
 use std::time::Duration;
 
 use purloin::Times;
-use purloin::trace::format::{grouped, time, workers};
+use purloin::trace::format::{grouped, parallelism, time, workers};
 
 use crate::Profile;
 
 /// A run shorter than this cannot be timed alone.
 const SHORT: Duration = Duration::from_millis(1);
+
+/// A program with a parallelism of fewer than this many times the number of workers has too little.
+const FEW: f64 = 4.0;
 
 /// The time needed to wake a thread.
 const WAKING: Duration = Duration::from_micros(100);
@@ -19,6 +22,14 @@ impl Display for Profile {
         program(f, self)?;
         run(f, self)?;
         breakdown(f, self)?;
+        if self.burdened.parallelism < FEW * self.workers as f64 {
+            let span = time(self.burdened.span);
+            writeln!(
+                f,
+                "\nWhere the span of {span} is (work there / time = parallelism)\n\n{}",
+                self.critical_path
+            )?;
+        }
         writeln!(f, "\n{}", diagnosis(self))?;
         if let Some(warning) = self.warning() {
             writeln!(f, "\nWarning: {warning}.")?;
@@ -193,10 +204,17 @@ fn diagnosis(profile: &Profile) -> String {
         ),
         (
             of_all(all.searching),
-            match profile.burdened.parallelism < 4.0 * workers {
-                true => "Workers find no tasks, because the program has too little parallelism. \
-                         Shorten the longest chain, or make more of it parallel."
-                    .to_string(),
+            match profile.burdened.parallelism < FEW * workers {
+                true => {
+                    let place = profile.critical_path.sentence();
+                    format!(
+                        "Workers find no tasks, because the program has too little parallelism. Shorten the longest \
+                         chain, or make more of it parallel. {}",
+                        place.unwrap_or_default()
+                    )
+                    .trim_end()
+                    .to_string()
+                }
                 false => {
                     "Workers often find no tasks, although the program has enough parallelism \
                           on average. Perhaps there is little of it between two phases, a run is \
@@ -226,13 +244,5 @@ fn short(duration: Duration) -> String {
         n if n % 1_000_000 == 0 => format!("{} ms", n / 1_000_000),
         n if n % 1_000 == 0 => format!("{} µs", n / 1_000),
         n => format!("{n} ns"),
-    }
-}
-
-/// Formats a parallelism.
-pub fn parallelism(parallelism: f64) -> String {
-    match parallelism {
-        p if p >= 1000.0 => grouped(p.round() as u64),
-        p => format!("{p:.1}"),
     }
 }

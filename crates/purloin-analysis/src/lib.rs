@@ -91,6 +91,7 @@
 //! ```
 
 mod counted;
+mod data;
 mod display;
 mod finish;
 mod parallel;

@@ -6,7 +6,7 @@ use crate::parallel::ParallelRuns;
 use crate::strands::{Evaluator, Program, Receiver, SerialRuns, is_enough, run_strands};
 use crate::warning::warning;
 use purloin::implement::clock::nanoseconds_per_tick;
-use purloin::trace::{SpeedUp, Trace};
+use purloin::trace::{CriticalPath, SpeedUp, Trace};
 use purloin::{BuildError, Builder, Pool, ReturnBarrier, Scheduler, Stats, Times};
 
 /// Runs a program repeatedly, and measures why it is not faster: its work and span, its tasks and
@@ -91,7 +91,7 @@ impl<S: Scheduler> Profiler<S> {
         let pool = self.pool.timed(true).build()?;
         let serial = SerialRuns::run(&pool, program);
         let cost_in_ticks = cost.as_nanos() as f64 / nanoseconds_per_tick();
-        let receiver = Receiver::Evaluator(Evaluator::new([0.0, cost_in_ticks]));
+        let receiver = Receiver::Evaluator(Box::new(Evaluator::new([0.0, cost_in_ticks])));
         let measured = run_strands(&pool, program, serial.shortest_ticks, receiver);
         let Receiver::Evaluator(evaluator) = measured.receiver else {
             unreachable!("`run_strands` returns the receiver that it was given");
@@ -100,6 +100,9 @@ impl<S: Scheduler> Profiler<S> {
         let splits = evaluator.splits();
         let parallel = ParallelRuns::run(&pool, program, is_enough);
         let tick = nanoseconds_per_tick() * 1e-9;
+        let times = evaluator.times_on_path();
+        let work = |place| evaluator.work_of(place);
+        let critical_path = measured.places.critical_path(times, work, tick);
         let span = |index: usize, cost| {
             let span = size.spans[index];
             Span {
@@ -119,6 +122,7 @@ impl<S: Scheduler> Profiler<S> {
             work: size.work * tick,
             ideal: span(0, Duration::ZERO),
             burdened: span(1, cost),
+            critical_path,
             is_filtered: measured.is_filtered,
             serial: serial.median,
             serial_runs: serial.runs,
@@ -151,6 +155,8 @@ pub struct Profile {
     pub ideal: Span,
     /// The span if each steal has the cost of [`Profiler::stealing_cost`].
     pub burdened: Span,
+    /// Where the burdened span is.
+    pub critical_path: CriticalPath,
     /// Whether disturbed times of strands were filtered out. If not, an interrupt may have made
     /// the measured spans too long.
     pub is_filtered: bool,
@@ -204,7 +210,7 @@ impl Profile {
                 span: self.burdened.span.max(f64::MIN_POSITIVE),
                 measured: vec![(self.workers, self.speed_up())],
             }),
-
+            critical_path: Some(self.critical_path.clone()),
             ..trace
         }
     }

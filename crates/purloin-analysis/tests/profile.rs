@@ -330,3 +330,51 @@ fn a_program_without_tokens_is_refused() {
     // Afterwards the thread may use its pool again.
     assert_eq!(purloin::join(|| 1, || 2), (1, 2));
 }
+
+/// Reads serially, and parses with four tasks, of which one takes half of the time.
+struct Phases;
+
+impl Program for Phases {
+    fn run<W: Worker>(&mut self, mut w: W) {
+        purloin::span("read", || busy(6 * LEAF));
+        purloin::span("parse", || {
+            w.finish(|scope| {
+                for size in [1, 2, 8, 5] {
+                    scope.spawn(move |_| purloin::span("tokens", || busy(size * LEAF)));
+                }
+            });
+        });
+        w.join(|w| tree(w, 3), |_| busy(LEAF));
+    }
+}
+
+#[test]
+fn the_critical_path_names_spans_and_lines() {
+    let profile = profile(2, &mut Phases);
+    let path = &profile.critical_path;
+    let rows = path.rows();
+    let row = |name: &str| rows.iter().find(|row| row.name.contains(name)).unwrap();
+    assert_eq!(rows[0].name, "the program");
+    assert_near(rows[0].time, profile.burdened.span, 0.001);
+    assert_near(rows[0].work, profile.work, 0.001);
+    let (read, parse, tokens) = (row("\"read\""), row("\"parse\""), row("\"tokens\""));
+    let leaf = LEAF.as_secs_f64();
+    assert_near(read.time, 6.0 * leaf, 0.1);
+    assert_near(tokens.time, 8.0 * leaf, 0.1);
+    assert_near(tokens.parallelism(), 2.0, 0.1);
+    assert_eq!((read.depth, parse.depth, tokens.depth), (1, 1, 2));
+    assert_near(read.parallelism(), 1.0, 0.01);
+    let forked: Vec<_> = rows
+        .iter()
+        .filter(|row| row.name.contains("forked"))
+        .collect();
+    assert!(
+        forked.iter().all(|row| row.name.contains("profile.rs:")),
+        "{path}"
+    );
+    assert_near(forked.iter().map(|row| row.time).sum(), leaf, 0.2);
+    assert!(profile.to_string().contains("span \"read\""), "{profile}");
+    let data = serde_json::to_value(&profile).unwrap();
+    assert_eq!(data["critical_path"][0]["name"], "the program");
+    assert_eq!(data["workers"], 2);
+}

@@ -25,6 +25,14 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
+/// Formats a parallelism.
+pub fn parallelism(parallelism: f64) -> String {
+    match parallelism {
+        p if p >= 1000.0 => grouped(p.round() as u64),
+        p => format!("{p:.1}"),
+    }
+}
+
 /// Formats a number of nanoseconds as [`time`] does.
 pub(crate) fn with_unit(nanoseconds: u64) -> String {
     time(nanoseconds as f64 * 1e-9)

@@ -12,6 +12,7 @@
 
 mod baseline;
 mod chrome;
+mod critical_path;
 mod event;
 pub mod format;
 mod json;
@@ -22,6 +23,7 @@ mod timeline;
 mod verdict;
 
 pub use baseline::Baseline;
+pub use critical_path::{CriticalPath, PathPlace, PathRow};
 pub use event::{Activity, Event, What};
 pub use overview::{Overview, Parallelism, StealSizes, WakeUp, Waker};
 pub use timeline::{Interval, Span, State, Steal, StealKind, Timeline, Wake};
@@ -48,6 +50,8 @@ pub struct Trace {
     pub dropped_pools: usize,
     /// How fast the program could be, if that was measured.
     pub speed_up: Option<SpeedUp>,
+    /// Where the span is, if that was measured.
+    pub critical_path: Option<CriticalPath>,
     /// Another run of the program, to compare with.
     pub baseline: Option<Baseline>,
     /// Threads outside of all pools that have recorded anything.
@@ -118,7 +122,8 @@ impl PoolTrace {
 }
 
 impl Track {
-    /// Drops the events before `begin`. What a worker does at this time stays known.
+    /// Drops the events before `begin`, from which the times then count. The activity of the worker at this time stays
+    /// known.
     fn cut(&mut self, begin: u64) {
         let first = self.events.partition_point(|event| event.time < begin);
         let last = |is_one: fn(&What) -> bool| {
@@ -135,6 +140,12 @@ impl Track {
             self.lost = 0;
         }
         self.events.splice(..first, known);
+        for event in &mut self.events {
+            event.time -= begin;
+            if let What::Stole { since } = &mut event.what {
+                *since = since.saturating_sub(begin);
+            }
+        }
         // The system reports it only for the whole life of the thread.
         self.processor = None;
     }
@@ -151,13 +162,15 @@ impl Trace {
         })
     }
 
-    /// Returns the part of the trace from `begin` on.
+    /// Returns the part of the trace from `begin` on, as if the trace had begun then.
     pub fn after(mut self, begin: u64) -> Trace {
+        let since = |time: u64| time.saturating_sub(begin);
+        self.end = since(self.end);
         for pool in &mut self.pools {
-            pool.begin = pool.begin.max(begin);
+            (pool.begin, pool.end) = (since(pool.begin), since(pool.end));
             pool.whole_program = pool
                 .whole_program
-                .map(|(first, end)| (first.max(begin), end));
+                .map(|(first, end)| (since(first), since(end)));
             pool.tracks.iter_mut().for_each(|track| track.cut(begin));
         }
         self.threads.iter_mut().for_each(|track| track.cut(begin));

@@ -89,6 +89,19 @@ fn data(trace: &Trace) -> String {
                 });
             });
         }
+        if let Some(path) = &trace.critical_path {
+            // The name and the depth of each place, and its time and its work in microseconds.
+            json.member("path").array(|json| {
+                for row in path.rows() {
+                    json.array(|json| {
+                        json.string(row.name);
+                        json.plain(row.depth);
+                        json.number(row.time * 1e6);
+                        json.number(row.work * 1e6);
+                    });
+                }
+            });
+        }
         json.member("verdict").object(|json| {
             json.member("title").string(&verdict.title);
             json.member("kind").string(verdict.kind.name());

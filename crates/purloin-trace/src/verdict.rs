@@ -10,7 +10,7 @@
 use crate::format::{with_unit, workers};
 use crate::overview::Overview;
 use crate::timeline::{State, Timeline};
-use crate::{Baseline, Trace};
+use crate::{Baseline, CriticalPath, Trace};
 
 /// A verdict, for people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,6 +115,12 @@ impl Verdict {
         let case = Case { trace, pool };
         let mut verdict = case.verdict();
         let pool = &case.pool;
+        if matches!(verdict.kind, Kind::Alone | Kind::FewTasks) {
+            let path = trace.critical_path.as_ref();
+            verdict
+                .details
+                .extend(path.and_then(CriticalPath::sentence));
+        }
         verdict.details.push(format!(
             "On average, {:.1} of {} ran the program, for {}.",
             pool.use_of_workers() * pool.workers as f64,

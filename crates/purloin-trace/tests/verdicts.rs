@@ -262,9 +262,10 @@ fn a_part_of_a_trace_keeps_what_each_worker_does_at_its_begin() {
         .map(|track| track.events[0])
         .collect();
     let expected = Event {
-        time: 50 * MS,
+        time: 0,
         what: What::Begins(Activity::Application),
     };
     assert_eq!(busy, [expected; 2]);
+    assert_eq!((part.pools[0].begin, part.end), (0, 50 * MS));
     assert_eq!(Baseline::of(&part).unwrap().busy, 60 * MS);
 }

@@ -66,6 +66,7 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     /// the task takes. Each waiting task takes memory. The [serial elision](crate::Serial) runs the task
     /// at once.
     #[inline(always)]
+    #[track_caller]
     pub fn spawn<F>(&'scope self, task: F)
     where
         F: for<'t> FnOnce(S::Token<'t>) + SendTask + 'scope,
@@ -91,6 +92,7 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     /// assert_eq!(length, 12);
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
+    #[track_caller]
     pub fn future<F, T>(&'scope self, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(S::Token<'t>) -> T + SendTask + 'scope,
@@ -210,6 +212,7 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     /// Spawns a task whose result several others need, and returns a shared handle to it: a
     /// [`future`](Self::future) whose handle is [shared](Handle::share). Other tasks can begin
     /// [after](Self::after) it.
+    #[track_caller]
     pub fn shared_future<F, T>(&'scope self, f: F) -> SharedHandle<T>
     where
         F: for<'t> FnOnce(S::Token<'t>) -> T + SendTask + 'scope,
@@ -223,6 +226,7 @@ impl<'scope, 'env, S: Spawner> Scope<'scope, 'env, S> {
     ///
     /// A thread outside the pool waits until an idle worker runs the join. If no worker becomes
     /// idle within 20 milliseconds, a [spare worker](crate::Builder::spare_workers) runs it.
+    #[track_caller]
     pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
         A: for<'t> FnOnce(S::Token<'t>) -> RA + SendTask,

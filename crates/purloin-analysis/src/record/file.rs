@@ -358,7 +358,7 @@ mod tests {
     fn recording(marks: &[Mark]) -> Recording {
         let mut encoder = Encoder::new(0.5);
         for &mark in marks {
-            encoder.push(3.0, mark);
+            encoder.push(3.0, Some(mark));
         }
         Recording {
             name: String::new(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 pub use self::all_cores::OnAllCores;
 pub use self::file::RecordingError;
 use crate::strands::{
-    EncodedStrands, Encoder, Evaluator, Program, Receiver, SerialRuns, Strand, run_strands,
+    EncodedStrands, Encoder, Evaluator, Place, Program, Receiver, SerialRuns, Strand, run_strands,
 };
 use crate::warning::warning;
 use purloin::implement::clock::nanoseconds_per_tick;
@@ -202,7 +202,7 @@ impl Recording {
     pub fn span(&self) -> Duration {
         let mut evaluator = Evaluator::new([0.0; 2]);
         for Strand { nanoseconds, mark } in self.strands() {
-            evaluator.push(nanoseconds, mark);
+            evaluator.push(nanoseconds, Some(mark), Place::ROOT);
         }
         Duration::from_secs_f64(evaluator.result().0.spans[0] * 1e-9)
     }

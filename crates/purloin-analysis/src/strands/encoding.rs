@@ -22,7 +22,7 @@ pub(crate) struct EncodedStrands {
 #[derive(Default)]
 pub(crate) struct Encoder {
     pub encoded: EncodedStrands,
-    /// The rounding error so far, in ticks.
+    /// The rounding error so far, and the parts of the next strand, in ticks.
     rest: f64,
 }
 
@@ -38,8 +38,12 @@ impl Encoder {
         }
     }
 
-    /// Appends a strand of this many ticks.
-    pub fn push(&mut self, ticks: f64, mark: Mark) {
+    /// Appends a strand of this many ticks. Without a mark, it is a part of the next strand.
+    pub fn push(&mut self, ticks: f64, mark: Option<Mark>) {
+        let Some(mark) = mark else {
+            self.rest += ticks;
+            return;
+        };
         // The rounding error goes to the next strand. So does the negative duration of a strand
         // that the correction has made too short.
         let exact = ticks + self.rest;
@@ -131,10 +135,11 @@ mod tests {
     #[test]
     fn encoded_strands_are_decoded_to_the_nearest_tick() {
         let mut encoder = Encoder::new(0.5);
-        encoder.push(2.0, Mark::Future);
-        encoder.push(-0.7, Mark::FutureDone);
-        encoder.push(1e9, Mark::Got(70_000));
-        encoder.push(1.3, Mark::End);
+        encoder.push(2.0, Some(Mark::Future));
+        encoder.push(-0.7, Some(Mark::FutureDone));
+        encoder.push(1e9, Some(Mark::Got(70_000)));
+        encoder.push(0.8, None);
+        encoder.push(0.5, Some(Mark::End));
         let encoded = encoder.encoded;
         let strands: Vec<_> = encoded.strands().collect();
         let expected = [

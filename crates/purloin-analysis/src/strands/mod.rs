@@ -21,13 +21,15 @@
 //! 2. [`recorder`]: the worker that reads the clock; [`splits`]: how it divides loops and sorts.
 //! 3. [`times`]: the times of a strand in several runs, and their correction.
 //! 4. [`runs`]: how often a program is run, with a clock and without.
-//! 5. [`span`]: work and span from strands.
+//! 5. [`span`]: work and span from strands; [`path`] and [`places`]: where the span is.
 //! 6. [`encoding`]: a compact encoding of strands.
 //!
 //! Source: Wool, sections 5.1 to 5.3.
 
 mod encoding;
 mod mark;
+mod path;
+mod places;
 mod recorder;
 mod runs;
 mod span;
@@ -38,6 +40,7 @@ use purloin::Worker;
 
 pub(crate) use self::encoding::{EncodedStrands, Encoder};
 pub use self::mark::{Mark, Strand};
+pub(crate) use self::places::Place;
 pub(crate) use self::runs::{SerialRuns, is_enough, median, run_strands};
 pub(crate) use self::span::Evaluator;
 pub(crate) use self::times::Receiver;

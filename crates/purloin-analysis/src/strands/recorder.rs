@@ -3,10 +3,12 @@
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
+use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::{self, ThreadId};
 
 use super::mark::Mark;
+use super::places::{Place, Places};
 use super::splits::{PIECES, Splits};
 use super::times::{Sink, StrandTimes};
 use crate::finish::{Wrapped, finish};
@@ -25,8 +27,11 @@ pub(super) struct Recorder {
     /// Number of finishes begun so far. Finishes are numbered from 1.
     finishes: Cell<u32>,
     /// The open frames, outermost first: for a finish and for a task spawned in it, the number of the finish, and 0 for
-    /// the closure of a join and for the task of a future.
-    frames: RefCell<Vec<u32>>,
+    /// the closure of a join and for the task of a future. Each with the place of the code around it.
+    frames: RefCell<Vec<(u32, Place)>>,
+    places: RefCell<Places>,
+    /// For each open span of the program, the place of the code around it.
+    spans: RefCell<Vec<Place>>,
     /// A number that no other recorder has.
     run: u64,
 }
@@ -46,12 +51,14 @@ impl Recorder {
             futures: Cell::new(0),
             finishes: Cell::new(0),
             frames: RefCell::new(Vec::new()),
+            places: RefCell::default(),
+            spans: RefCell::default(),
             run: RUNS.fetch_add(1, Relaxed),
         }
     }
 
-    /// Runs a program from its first strand to its last.
-    pub(super) fn record(self, program: impl FnOnce(Recorded)) -> Sink {
+    /// Runs a program from its first strand to its last. Returns the strands, and their places.
+    pub(super) fn record(self, program: impl FnOnce(Recorded)) -> (Sink, Places) {
         /// Ends the recording, even if the program panics.
         struct Reset;
         impl Drop for Reset {
@@ -61,18 +68,44 @@ impl Recorder {
         }
         let reset = Reset;
         CURRENT.set(&self);
+        let watch = implement::watch_spans(Recorder::mark_span);
         self.began.set(ordered_ticks());
         program(Recorded::new(Some(&self)));
         self.mark(Mark::End);
-        drop(reset);
-        self.sink.into_inner()
+        drop((watch, reset));
+        (self.sink.into_inner(), self.places.into_inner())
+    }
+
+    /// Returns the recorder of this thread, while it records.
+    fn current<'r>() -> Option<&'r Recorder> {
+        // SAFETY: `record` resets the pointer before the recorder is dropped, and only this thread uses it. The callers
+        // give the reference up before they return to the program.
+        unsafe { CURRENT.get().as_ref() }
+    }
+
+    /// Records that the program enters a span with this name, or leaves one.
+    fn mark_span(name: Option<&'static str>) {
+        let Some(recorder) = Recorder::current() else {
+            return;
+        };
+        let strand = recorder.strand();
+        let mut places = recorder.places.borrow_mut();
+        let place = places.now();
+        let mut spans = recorder.spans.borrow_mut();
+        match name {
+            Some(name) => {
+                spans.push(places.now());
+                places.enter_span(name);
+            }
+            None => places.set(spans.pop().unwrap_or(Place::ROOT)),
+        }
+        drop((places, spans));
+        recorder.add(strand, None, place);
     }
 
     /// Records that a task has fetched the result of a future of this run.
     fn mark_got(run: u64, number: u32) {
-        // SAFETY: `record` resets the pointer before the recorder is dropped, and only this
-        // thread uses it.
-        if let Some(recorder) = unsafe { CURRENT.get().as_ref() }
+        if let Some(recorder) = Recorder::current()
             && recorder.run == run
         {
             recorder.mark(Mark::Got(number));
@@ -81,17 +114,17 @@ impl Recorder {
 
     /// Ends a strand, and begins the next one.
     fn mark(&self, mark: Mark) {
-        self.mark_in(mark, 0);
+        self.mark_in(mark, 0, None);
     }
 
     /// Ends a strand, and begins the next one. If the mark begins a finish, or a task of a finish, `finish` is the
-    /// number of that finish.
-    fn mark_in(&self, mark: Mark, finish: u32) {
-        let strand = ordered_ticks().saturating_sub(self.began.get());
+    /// number of that finish. If the mark begins a task, `line` is the line that forks it.
+    fn mark_in(&self, mark: Mark, finish: u32, line: Option<&'static Location<'static>>) {
+        let strand = self.strand();
         let mut frames = self.frames.borrow_mut();
         // The task belongs to the finish, or to a task spawned in it: the finish waits for both, so the difference
         // does not show. The frames between do not wait for it.
-        let skipped = || frames.iter().rev().position(|&frame| frame == finish);
+        let skipped = || frames.iter().rev().position(|frame| frame.0 == finish);
         let mark = match mark {
             Mark::Spawn | Mark::Future if finish > 0 => match (skipped(), mark) {
                 (Some(skipped @ 1..), Mark::Spawn) => Mark::OuterSpawn(skipped as u32),
@@ -100,16 +133,36 @@ impl Recorder {
             },
             _ => mark,
         };
+        let mut places = self.places.borrow_mut();
+        let place = places.now();
         match mark {
-            Mark::Join | Mark::Split | Mark::Future | Mark::OuterFuture(_) => frames.push(0),
-            Mark::Finish | Mark::Spawn | Mark::OuterSpawn(_) => frames.push(finish),
+            Mark::Join | Mark::Split | Mark::Future | Mark::OuterFuture(_) => {
+                frames.push((0, place));
+            }
+            Mark::Finish | Mark::Spawn | Mark::OuterSpawn(_) => frames.push((finish, place)),
             Mark::Joined | Mark::Finished | Mark::Spawned | Mark::FutureDone => {
-                frames.pop();
+                let frame = frames.pop();
+                places.set(frame.map_or(Place::ROOT, |frame| frame.1));
             }
             Mark::Second | Mark::Got(_) | Mark::End => {}
         }
-        drop(frames);
-        self.sink.borrow_mut().add(strand as f64, mark);
+        match line {
+            Some(line) => places.enter_task(line),
+            None if mark == Mark::Split => places.enter_loop(),
+            None => {}
+        }
+        drop((frames, places));
+        self.add(strand, Some(mark), place);
+    }
+
+    /// Returns the ticks of the current strand so far.
+    fn strand(&self) -> f64 {
+        ordered_ticks().saturating_sub(self.began.get()) as f64
+    }
+
+    /// Ends a strand, or a part of one that has no mark, and begins the next one.
+    fn add(&self, strand: f64, mark: Option<Mark>, place: Place) {
+        self.sink.borrow_mut().add(strand, mark, place);
         // Reads the clock again, so that the work of the sink belongs to no strand.
         self.began.set(ordered_ticks());
     }
@@ -126,7 +179,7 @@ fn measure_reading() -> f64 {
     let mut strands = StrandTimes::default();
     for _ in 0..10 {
         strands.begin_run();
-        let sink = Recorder::new(Sink::Keep(strands)).record(|mut w| {
+        let (sink, _) = Recorder::new(Sink::Keep(strands)).record(|mut w| {
             for _ in 0..1000 {
                 w.join(|_| (), |_| ());
             }
@@ -164,16 +217,18 @@ impl<'r> Recorded<'r> {
         }
     }
 
-    /// Makes the mark of a beginning, and returns the later marks that belong to it.
-    fn begin(&self, beginning: Mark, rest: &'static [Mark]) -> PendingMarks<'r> {
-        self.begin_in(0, beginning, rest)
-    }
-
-    /// Makes the mark of the beginning of a finish with this number, or of a task in it, and returns the later marks
-    /// that belong to it.
-    fn begin_in(&self, finish: u32, beginning: Mark, rest: &'static [Mark]) -> PendingMarks<'r> {
+    /// Makes the mark of a beginning, and returns the later marks that belong to it. If the mark begins a finish or a
+    /// task of a finish, `finish` is the number of that finish, and otherwise 0. If it begins a task, `line` is the
+    /// line that forks it.
+    fn begin(
+        &self,
+        finish: u32,
+        beginning: Mark,
+        line: Option<&'static Location<'static>>,
+        rest: &'static [Mark],
+    ) -> PendingMarks<'r> {
         if let Some(recorder) = self.recorder {
-            recorder.mark_in(beginning, finish);
+            recorder.mark_in(beginning, finish, line);
         }
         PendingMarks {
             worker: self.token(),
@@ -181,14 +236,15 @@ impl<'r> Recorded<'r> {
         }
     }
 
-    /// Runs two closures, one after the other, as a join or a division of a loop.
+    /// Runs two closures, one after the other, as a join in this line, or as a division of a loop.
     pub(super) fn record_join<RA, RB>(
         &self,
-        beginning: Mark,
+        line: Option<&'static Location<'static>>,
         a: impl FnOnce(Recorded<'r>) -> RA,
         b: impl FnOnce(Recorded<'r>) -> RB,
     ) -> (RA, RB) {
-        let mut pending = self.begin(beginning, &[Mark::Second, Mark::Joined]);
+        let beginning = line.map_or(Mark::Split, |_| Mark::Join);
+        let mut pending = self.begin(0, beginning, line, &[Mark::Second, Mark::Joined]);
         let ra = a(self.token());
         pending.next();
         let rb = b(self.token());
@@ -198,11 +254,13 @@ impl<'r> Recorded<'r> {
 
     /// Runs a future at once, and marks when its result is fetched. `finish` is the number of the finish that the
     /// future belongs to, or 0.
+    #[track_caller]
     fn record_future<T>(&self, finish: u32, f: impl FnOnce(Recorded<'r>) -> T) -> Handle<T> {
         let Some(recorder) = self.recorder else {
             return implement::ready(|| f(self.token()));
         };
-        let pending = self.begin_in(finish, Mark::Future, &[Mark::FutureDone]);
+        let line = Some(Location::caller());
+        let pending = self.begin(finish, Mark::Future, line, &[Mark::FutureDone]);
         let number = recorder.futures.get();
         recorder.futures.set(number + 1);
         let run = recorder.run;
@@ -245,6 +303,7 @@ impl<'r> Worker for Recorded<'r> {
     type Token<'t> = Recorded<'r>;
     type Spawner = RecordedSpawner;
 
+    #[track_caller]
     fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
     where
         A: for<'t> FnOnce(Recorded<'r>) -> RA + Send,
@@ -252,7 +311,7 @@ impl<'r> Worker for Recorded<'r> {
         RA: Send,
         RB: Send,
     {
-        self.record_join(Mark::Join, a, b)
+        self.record_join(Some(Location::caller()), a, b)
     }
 
     fn finish<'env, F, R>(&mut self, body: F) -> R
@@ -263,7 +322,7 @@ impl<'r> Worker for Recorded<'r> {
             recorder.finishes.set(recorder.finishes.get() + 1);
             recorder.finishes.get()
         });
-        let _pending = self.begin_in(number, Mark::Finish, &[Mark::Finished]);
+        let _pending = self.begin(number, Mark::Finish, None, &[Mark::Finished]);
         let context = OfThread {
             finish: number,
             recorder: self.recorder.map_or(std::ptr::null(), std::ptr::from_ref),
@@ -297,6 +356,7 @@ impl<'r> Worker for Recorded<'r> {
         )
     }
 
+    #[track_caller]
     fn future<F, T>(&mut self, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Recorded<'r>) -> T + Send + 'static,
@@ -348,18 +408,21 @@ impl Spawner for RecordedSpawner {
         Serial::cancelled(finish.inner())
     }
 
+    #[track_caller]
     unsafe fn spawn<'scope, F>(finish: &'scope Finish, task: F)
     where
         F: for<'t> FnOnce(Recorded<'t>) + Send + 'scope,
     {
         let context = finish.context();
         let worker = context.worker();
-        let _pending = worker.begin_in(context.finish, Mark::Spawn, &[Mark::Spawned]);
+        let line = Some(Location::caller());
+        let _pending = worker.begin(context.finish, Mark::Spawn, line, &[Mark::Spawned]);
         // SAFETY: the caller promises that `'scope` is the scope's own lifetime. The scope lies
         // outside the inner finish, and that waits for the task.
         unsafe { Serial::spawn(finish.inner(), move |_| task(finish.context().worker())) };
     }
 
+    #[track_caller]
     unsafe fn future<'scope, F, T>(finish: &'scope Finish, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Recorded<'t>) -> T + Send + 'scope,
@@ -369,6 +432,7 @@ impl Spawner for RecordedSpawner {
         context.worker().record_future(context.finish, f)
     }
 
+    #[track_caller]
     fn join<A, B, RA, RB>(finish: &Finish, a: A, b: B) -> (RA, RB)
     where
         A: for<'t> FnOnce(Recorded<'t>) -> RA + Send,

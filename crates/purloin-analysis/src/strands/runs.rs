@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use super::Program;
+use super::places::Places;
 use super::recorder::{Recorder, ticks_per_reading};
 use super::times::{Receiver, Sink, StrandTimes};
 use purloin::implement::clock::ticks;
@@ -147,6 +148,8 @@ fn run_tasks<S: Scheduler, P: Program>(pool: &Pool<S>, program: &mut P) -> u64 {
 pub(crate) struct Measured {
     /// The receiver of the corrected strands.
     pub receiver: Receiver,
+    /// The places of the strands.
+    pub places: Places,
     /// Whether the shortest time of each strand counts. If not, all times come from one run.
     pub is_filtered: bool,
     /// The duration of the shortest run, in ticks.
@@ -170,16 +173,20 @@ pub(crate) fn run_strands<S: Scheduler, P: Program>(
         program.prepare();
         pool.run(|_| {
             let first = ticks();
-            let sink = measured(|| Recorder::new(sink).record(|w| program.run(w)));
+            let run = measured(|| Recorder::new(sink).record(|w| program.run(w)));
             shortest = shortest.min((ticks() - first) as f64);
-            sink
+            run
         })
     };
     let mut strands = StrandTimes::default();
+    let mut places = None;
     let start = Instant::now();
     for runs in 1.. {
         strands.begin_run();
-        strands = run(Sink::Keep(strands)).into_kept();
+        let (sink, of_run) = run(Sink::Keep(strands));
+        strands = sink.into_kept();
+        // The first run decides on the places of the strands.
+        let _ = places.get_or_insert(of_run);
         let time = start.elapsed();
         let enough = time >= RECORDING_TIME || runs >= MAX_RECORDED_RUNS;
         if !strands.end_run() || enough && runs >= MIN_RUNS || time >= MAX_TOTAL {
@@ -198,10 +205,13 @@ pub(crate) fn run_strands<S: Scheduler, P: Program>(
             correction,
             is_first: true,
         };
-        receiver = run(sink).into_receiver();
+        let (sink, of_run) = run(sink);
+        receiver = sink.into_receiver();
+        places = Some(of_run);
     }
     Measured {
         receiver,
+        places: places.unwrap_or_default(),
         is_filtered,
         shortest_ticks: shortest,
     }

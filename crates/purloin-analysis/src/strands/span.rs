@@ -1,13 +1,19 @@
 //! Work and span of a program, computed from its strands.
 
-use super::mark::Mark;
 use std::collections::HashMap;
+
+use super::mark::Mark;
+use super::path::{Order, Path};
+use super::places::Place;
 
 /// Number of costs of a steal that are evaluated side by side.
 pub(crate) const COSTS: usize = 2;
 
 /// Ticks since the program's beginning, for each cost of a steal.
 type Times = [f64; COSTS];
+
+/// The cost for which the evaluator follows the critical path: the last one.
+const FOLLOWED: usize = COSTS - 1;
 
 /// Work and spans, in ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -35,9 +41,13 @@ pub(crate) struct Evaluator {
     costs: Times,
     work: f64,
     now: Times,
+    /// The critical path until now.
+    path: Path,
+    /// The work of each place.
+    work_of_places: Vec<f64>,
     /// For each open join, the time when it began and, after its first closure, the time when that
-    /// closure ended. For each open finish or task, the time when it began.
-    enclosing: Vec<Times>,
+    /// closure ended. For each open finish or task, the time when it began. Each with the path until then.
+    enclosing: Vec<(Times, Path)>,
     /// The spawns and futures so far of each open frame.
     children: Vec<Child>,
     /// The open frames, outermost first.
@@ -62,6 +72,8 @@ pub(crate) struct Evaluator {
 struct Frame {
     /// The index in `children` of its first child.
     first: usize,
+    /// When it began.
+    begun: f64,
     /// The tasks that it waits for, and that frames within it have made.
     left_behind: Vec<Child>,
 }
@@ -69,7 +81,11 @@ struct Frame {
 /// A spawned task, or the task of a future.
 struct Child {
     begun: Times,
+    /// The path until its beginning.
+    before: Path,
     ended: Times,
+    /// The path from its beginning to its end.
+    path: Path,
     /// The number of the future, if it is one.
     number: Option<u32>,
     /// Whether a frame has fetched the result, and has paid for the steal.
@@ -83,6 +99,8 @@ impl Evaluator {
             costs,
             work: 0.0,
             now: [0.0; COSTS],
+            path: Path::from(0),
+            work_of_places: Vec::new(),
             enclosing: Vec::new(),
             children: Vec::new(),
             frames: vec![Frame::default()],
@@ -96,12 +114,17 @@ impl Evaluator {
         }
     }
 
-    /// Adds a strand of this many ticks.
-    pub(crate) fn push(&mut self, ticks: f64, mark: Mark) {
+    /// Adds a strand of this many ticks in this place. Without a mark, the strand goes on in another place.
+    pub(crate) fn push(&mut self, ticks: f64, mark: Option<Mark>, place: Place) {
         self.work += ticks;
         for now in &mut self.now {
             *now += ticks;
         }
+        self.path.add(place, ticks);
+        place.add_to(&mut self.work_of_places, ticks);
+        let Some(mark) = mark else {
+            return;
+        };
         self.tasks += u64::from(mark.is_task());
         self.splits += u64::from(mark == Mark::Split);
         if mark.is_spawn() || mark.is_future() {
@@ -112,24 +135,25 @@ impl Evaluator {
         }
         match mark {
             Mark::Join | Mark::Split | Mark::Finish | Mark::Spawn | Mark::OuterSpawn(_) => {
-                self.begin();
+                self.begin(self.now);
             }
             Mark::Second => {
                 self.end_frame();
-                let begun = *self.enclosing.last().expect("an end has a beginning");
-                self.begin();
-                self.now = begun;
+                let &(begun, _) = self.enclosing.last().expect("an end has a beginning");
+                self.begin(begun);
             }
             Mark::Joined => {
                 self.end_frame();
-                let first = self.end();
-                let begun = self.end();
-                self.now = self.both(begun, first);
+                let (ended, first) = self.end();
+                let (begun, before) = self.end();
+                let order = self.both(begun, ended);
+                let second = std::mem::replace(&mut self.path, before);
+                self.path.fork(&first, &second, order);
             }
             Mark::Future | Mark::OuterFuture(_) => {
                 self.open.push(self.futures);
                 self.futures += 1;
-                self.begin();
+                self.begin(self.now);
             }
             Mark::Spawned => self.end_child(None),
             Mark::FutureDone => {
@@ -139,7 +163,9 @@ impl Evaluator {
             Mark::Got(number) => self.get(number),
             Mark::Finished => {
                 self.end_frame();
-                self.end();
+                let (_, before) = self.end();
+                let body = std::mem::replace(&mut self.path, before);
+                self.path.append(&body);
             }
             Mark::End => self.end_frame(),
         }
@@ -148,6 +174,16 @@ impl Evaluator {
     /// Returns how often loops and sorts are divided.
     pub(crate) fn splits(&self) -> u64 {
         self.splits
+    }
+
+    /// Returns the time of the critical path in each place, with the last cost of a steal.
+    pub(crate) fn times_on_path(&self) -> &[(Place, f64)] {
+        &self.path.times
+    }
+
+    /// Returns the work in a place.
+    pub(crate) fn work_of(&self, place: Place) -> f64 {
+        place.get_from(&self.work_of_places)
     }
 
     /// Returns the work and the spans of the program, and its number of tasks.
@@ -159,17 +195,21 @@ impl Evaluator {
         (size, self.tasks)
     }
 
-    /// Begins a frame inside the current one.
-    fn begin(&mut self) {
-        self.enclosing.push(self.now);
+    /// Begins a frame inside the current one, at this time.
+    fn begin(&mut self, begun: Times) {
+        let path = Path::from(self.children.len());
+        self.enclosing
+            .push((self.now, std::mem::replace(&mut self.path, path)));
         self.frames.push(Frame {
             first: self.children.len(),
+            begun: begun[FOLLOWED],
             left_behind: Vec::new(),
         });
+        self.now = begun;
     }
 
-    /// Returns when the innermost join, finish or task began.
-    fn end(&mut self) -> Times {
+    /// Returns when the innermost join, finish or task began, and the path until then.
+    fn end(&mut self) -> (Times, Path) {
         self.enclosing.pop().expect("an end has a beginning")
     }
 
@@ -181,25 +221,34 @@ impl Evaluator {
             if let Some(number) = child.number {
                 self.left_behind.remove(&number);
             }
-            let cost = |cost: usize| match child.is_got {
-                true => 0.0,
-                false => self.costs[cost],
+            let costs = match child.is_got {
+                true => [0.0; COSTS],
+                false => self.costs,
             };
+            let before = self.now;
+            let serially = |place: usize| before[place] + (child.ended[place] - child.begun[place]);
             self.now = std::array::from_fn(|place| {
-                let (now, ended) = (self.now[place], child.ended[place]);
-                let serially = now + (ended - child.begun[place]);
-                now.max(ended + cost(place)).min(serially.max(now))
+                let in_parallel = before[place].max(child.ended[place] + costs[place]);
+                in_parallel.min(serially(place).max(before[place]))
             });
+            if self.now[FOLLOWED] > before[FOLLOWED] {
+                match self.now[FOLLOWED] < serially(FOLLOWED) {
+                    true => self.follow(frame.begun, child.path, costs[FOLLOWED]),
+                    false => self.path.append(&child.path),
+                }
+            }
         }
     }
 
     /// Ends a task, and goes on with its parent at the time at which the task began.
     fn end_child(&mut self, future: Option<u32>) {
         self.end_frame();
-        let begun = self.end();
-        let child = Child {
+        let (begun, before) = self.end();
+        let mut child = Child {
             begun,
+            before: Path::default(),
             ended: self.now,
+            path: std::mem::replace(&mut self.path, before),
             number: future,
             is_got: false,
         };
@@ -208,6 +257,8 @@ impl Evaluator {
             0 => {
                 self.made
                     .extend(future.map(|number| (number, self.children.len())));
+                let path = Path::from(self.children.len() + 1);
+                child.before = std::mem::replace(&mut self.path, path);
                 self.children.push(child);
             }
             skipped => {
@@ -226,205 +277,117 @@ impl Evaluator {
         let kept = self.made.partition_point(|&(_, place)| place < first);
         self.made.truncate(kept);
         while self.children.len() > first {
-            let child = self.children.pop().expect("there are more than `first`");
-            self.join_child(&child);
+            self.join_last_child();
         }
     }
 
-    fn join_child(&mut self, child: &Child) {
-        match child.is_got {
+    /// Joins the current frame with its last child.
+    fn join_last_child(&mut self) {
+        let child = self.children.pop().expect("the frame has a child");
+        let order = match child.is_got {
             true => {
+                let is_later = child.ended[FOLLOWED] > self.now[FOLLOWED];
                 for (now, ended) in self.now.iter_mut().zip(child.ended) {
                     *now = now.max(ended);
                 }
+                match is_later {
+                    true => Order::FirstLast(0.0),
+                    false => Order::SecondLast(0.0),
+                }
             }
-            false => self.now = self.both(child.begun, child.ended),
+            false => self.both(child.begun, child.ended),
+        };
+        if self.path.since > self.children.len() {
+            let rest = std::mem::replace(&mut self.path, child.before);
+            self.path.fork(&child.path, &rest, order);
+            return;
+        }
+        // The path leads through an earlier child, and not through the beginning of this one.
+        match order {
+            Order::Serial => self.path.append(&child.path),
+            Order::FirstLast(cost) => {
+                self.path = child.before;
+                self.path.append(&child.path);
+                self.path.add_steal(cost);
+            }
+            Order::SecondLast(cost) => self.path.add_steal(cost),
         }
     }
 
     /// Fetches the result of a future, possibly in a frame other than its own.
     fn get(&mut self, number: u32) {
-        if let Some(&(frame, place)) = self.left_behind.get(&number) {
+        let (begun, ended, path, own) = if let Some(&(frame, place)) = self.left_behind.get(&number)
+        {
             let child = &mut self.frames[frame].left_behind[place];
             child.is_got = true;
-            let (begun, ended) = (child.begun, child.ended);
-            self.now = self.both(begun, ended);
-            return;
-        }
-        let found = self.made.binary_search_by_key(&number, |made| made.0);
-        // If the future's frame has ended, that frame has waited for the future.
-        let Ok(index) = found else {
-            return;
+            (child.begun, child.ended, child.path.clone(), None)
+        } else {
+            let found = self.made.binary_search_by_key(&number, |made| made.0);
+            // If the future's frame has ended, that frame has waited for the future.
+            let Ok(index) = found else {
+                return;
+            };
+            let place = self.made[index].1;
+            let is_own = self.frames.last().is_some_and(|frame| place >= frame.first);
+            if is_own && place + 1 == self.children.len() {
+                self.made.pop();
+                return self.join_last_child();
+            }
+            let child = &mut self.children[place];
+            child.is_got = true;
+            let own = is_own.then_some(place);
+            (child.begun, child.ended, child.path.clone(), own)
         };
-        let place = self.made[index].1;
-        let child = &mut self.children[place];
-        let (begun, ended) = (child.begun, child.ended);
-        child.is_got = true;
-        self.now = self.both(begun, ended);
-        let is_own = self.frames.last().is_some_and(|frame| place >= frame.first);
-        if is_own && place + 1 == self.children.len() {
-            self.children.pop();
-            self.made.pop();
+        match self.both(begun, ended) {
+            Order::Serial => self.path.append(&path),
+            Order::SecondLast(cost) => self.path.add_steal(cost),
+            Order::FirstLast(cost) => match own {
+                Some(place) => {
+                    self.path = Path {
+                        since: place + 1,
+                        ..path
+                    };
+                    self.path.add_steal(cost);
+                }
+                None => {
+                    let frame = self.frames.last().expect("the program is a frame");
+                    let last = self.children.get(frame.first..).and_then(<[Child]>::last);
+                    let since = last.map_or(frame.begun, |child| child.begun[FOLLOWED]);
+                    self.follow(since, path, cost);
+                }
+            },
         }
     }
 
-    /// Returns the time when both of two parallel parts have ended. They began together; one ended
-    /// at `ended`, the other ends now.
-    fn both(&self, begun: Times, ended: Times) -> Times {
-        std::array::from_fn(|cost| {
-            let (a, b) = (ended[cost] - begun[cost], self.now[cost] - begun[cost]);
-            begun[cost] + (a + b.max(0.0)).min(a.max(b) + self.costs[cost])
-        })
+    /// Lets the critical path lead through a task that another frame has made. The path until `since`, where the
+    /// current frame or its last child began, stays as it is. So the task gets the time since then.
+    fn follow(&mut self, since: f64, path: Path, cost: f64) {
+        self.path = Path {
+            since: self.children.len(),
+            ..path
+        };
+        self.path.add_steal(cost);
+        self.path.scale_to(self.now[FOLLOWED] - since);
+    }
+
+    /// Advances to the time when both of two parallel parts have ended. They began together; the first one ended
+    /// at `ended`, the second one ends now.
+    fn both(&mut self, begun: Times, ended: Times) -> Order {
+        let mut order = Order::Serial;
+        self.now = std::array::from_fn(|place| {
+            let (a, b) = (ended[place] - begun[place], self.now[place] - begun[place]);
+            let (serial, parallel) = (a + b.max(0.0), a.max(b) + self.costs[place]);
+            if place == FOLLOWED && (parallel < serial || b <= 0.0) {
+                order = match a > b {
+                    true => Order::FirstLast(parallel.min(serial) - a),
+                    false => Order::SecondLast(parallel.min(serial) - b),
+                };
+            }
+            begun[place] + serial.min(parallel)
+        });
+        order
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn size(costs: [f64; COSTS], strands: &[(Mark, f64)], last: f64) -> (Size, u64) {
-        let mut evaluator = Evaluator::new(costs);
-        for &(mark, ticks) in strands {
-            evaluator.push(ticks, mark);
-        }
-        evaluator.push(last, Mark::End);
-        evaluator.result()
-    }
-
-    #[test]
-    fn a_join_spans_the_longer_closure_and_a_steal_unless_serial_is_faster() {
-        use Mark::*;
-        let join = [(Join, 1.0), (Second, 10.0), (Joined, 4.0)];
-        let (size, tasks) = size([0.0, 3.0], &join, 2.0);
-        assert_eq!((size.work, tasks), (17.0, 1));
-        assert_eq!(size.spans, [13.0, 16.0]);
-        let (dear, _) = self::size([0.0, 100.0], &join, 2.0);
-        assert_eq!(dear.spans, [13.0, 17.0]);
-    }
-
-    #[test]
-    fn joins_nest() {
-        use Mark::*;
-        let nested = [
-            (Join, 0.0),
-            (Join, 1.0),
-            (Second, 5.0),
-            (Joined, 5.0),
-            (Second, 1.0),
-            (Joined, 20.0),
-        ];
-        let (size, tasks) = size([0.0, 1.0], &nested, 0.0);
-        assert_eq!((size.work, tasks), (32.0, 2));
-        assert_eq!(size.spans, [20.0, 21.0]);
-    }
-
-    #[test]
-    fn spawned_tasks_run_in_parallel_with_the_rest_of_the_frame() {
-        use Mark::*;
-        let finish = [
-            (Finish, 1.0),
-            (Spawn, 2.0),
-            (Spawned, 10.0),
-            (Spawn, 3.0),
-            // This task spawns another one.
-            (Spawn, 1.0),
-            (Spawned, 9.0),
-            (Spawned, 1.0),
-            (Finished, 4.0),
-        ];
-        let (size, tasks) = size([0.0, 0.0], &finish, 1.0);
-        assert_eq!((size.work, tasks), (32.0, 3));
-        // 1, then 2, then 10 in parallel with (3, then 1 + 9 in parallel with 4), then 1.
-        assert_eq!(size.spans[0], 1.0 + 2.0 + 13.0 + 1.0);
-    }
-
-    #[test]
-    fn the_task_of_a_future_runs_in_parallel_until_its_result_is_fetched() {
-        use Mark::*;
-        let futures = [
-            (Future, 1.0),
-            (FutureDone, 10.0),
-            (Future, 2.0),
-            (FutureDone, 30.0),
-            // The frame fetches the first result while the second task runs.
-            (Got(0), 4.0),
-            (Join, 5.0),
-            (Second, 1.0),
-            (Joined, 1.0),
-            (Got(1), 1.0),
-        ];
-        let (size, tasks) = size([0.0, 100.0], &futures, 2.0);
-        assert_eq!((size.work, tasks), (57.0, 3));
-        // The second task begins at 3.
-        assert_eq!(size.spans, [3.0 + 30.0 + 2.0, 57.0]);
-        // The first task begins at 1. Then come 5, 1 and 1, and the second task is done already.
-        let fast = futures.map(|(mark, ticks)| (mark, ticks.min(10.0)));
-        let (size, _) = self::size([0.0, 3.0], &fast, 2.0);
-        assert_eq!(size.spans[0], 1.0 + 10.0 + 5.0 + 1.0 + 1.0 + 2.0);
-        // The steal of the first task costs 3. The second closure is not stolen. From 3 on, the
-        // second task takes 10 and the rest takes 19.
-        assert_eq!(size.spans[1], 3.0 + 19.0 + 3.0 + 2.0);
-    }
-
-    #[test]
-    fn a_task_of_a_scope_further_out_delays_only_that_scope() {
-        use Mark::*;
-        // The first closure of a join spawns a task in the finish around the join.
-        let spawn = [
-            (Finish, 1.0),
-            (Join, 1.0),
-            (OuterSpawn(1), 1.0),
-            (Spawned, 10.0),
-            (Second, 1.0),
-            (Joined, 1.0),
-            (Finished, 8.0),
-        ];
-        let (size, tasks) = size([0.0, 3.0], &spawn, 1.0);
-        assert_eq!((size.work, tasks), (24.0, 2));
-        // The task runs from 3 to 13, and the body until 12, or until 13 if the join runs serially.
-        assert_eq!(size.spans, [14.0, 13.0 + 3.0 + 1.0]);
-        // The body gets the result of a future of that scope after 8.
-        let future = [
-            (Finish, 1.0),
-            (Join, 1.0),
-            (OuterFuture(1), 1.0),
-            (FutureDone, 10.0),
-            (Second, 1.0),
-            (Joined, 1.0),
-            (Got(0), 8.0),
-            (Finished, 5.0),
-        ];
-        let (size, _) = self::size([0.0, 0.0], &future, 1.0);
-        assert_eq!(size.spans[0], 13.0 + 5.0 + 1.0);
-    }
-
-    #[test]
-    fn a_loop_counts_as_no_task() {
-        use Mark::*;
-        let mut evaluator = Evaluator::new([0.0; COSTS]);
-        for mark in [Split, Join, Second, Joined, Second, Joined, End] {
-            evaluator.push(1.0, mark);
-        }
-        let (size, tasks) = evaluator.result();
-        assert_eq!((tasks, evaluator.splits()), (1, 1));
-        assert_eq!((size.work, size.spans[0]), (7.0, 5.0));
-    }
-
-    #[test]
-    fn another_frame_may_wait_for_a_future() {
-        use Mark::*;
-        let futures = [
-            (Future, 0.0),
-            (FutureDone, 10.0),
-            (Join, 0.0),
-            (Got(0), 1.0),
-            (Second, 10.0),
-            (Joined, 0.0),
-        ];
-        let (size, _) = size([0.0, 1.0], &futures, 0.0);
-        assert_eq!(size.spans, [20.0, 21.0]);
-        // If no frame fetches the result, the future's own frame waits, and pays for the steal.
-        let (size, _) = self::size([0.0, 1.0], &futures[..2], 5.0);
-        assert_eq!(size.spans, [10.0, 11.0]);
-    }
-}
+mod tests;

@@ -1,6 +1,5 @@
 //! A worker that records the joins of a loop or a sort as splits.
 
-use super::mark::Mark;
 use super::recorder::{Recorded, RecordedSpawner};
 use purloin::{Handle, Scope, Worker};
 
@@ -21,8 +20,7 @@ impl<'r> Worker for Splits<'r> {
         RA: Send,
         RB: Send,
     {
-        self.0
-            .record_join(Mark::Split, |w| a(Splits(w)), |w| b(Splits(w)))
+        self.0.record_join(None, |w| a(Splits(w)), |w| b(Splits(w)))
     }
 
     fn finish<'env, F, R>(&mut self, body: F) -> R

@@ -3,6 +3,7 @@
 
 use super::encoding::Encoder;
 use super::mark::Mark;
+use super::places::Place;
 use super::span::Evaluator;
 
 /// Maximum number of strands that are kept. They take 503 MB.
@@ -23,32 +24,32 @@ pub(super) enum Sink {
 /// The destination of the corrected strands.
 pub(crate) enum Receiver {
     /// Computes work and span.
-    Evaluator(Evaluator),
+    Evaluator(Box<Evaluator>),
     /// Encodes the strands for a recording.
     Encoder(Encoder),
 }
 
 impl Receiver {
-    fn push(&mut self, ticks: f64, mark: Mark) {
+    fn push(&mut self, ticks: f64, mark: Option<Mark>, place: Place) {
         match self {
-            Receiver::Evaluator(evaluator) => evaluator.push(ticks, mark),
+            Receiver::Evaluator(evaluator) => evaluator.push(ticks, mark, place),
             Receiver::Encoder(encoder) => encoder.push(ticks, mark),
         }
     }
 }
 
 impl Sink {
-    /// Adds the next strand.
-    pub(super) fn add(&mut self, strand: f64, mark: Mark) {
+    /// Adds the next strand, or a part of one that goes on in another place and has no mark.
+    pub(super) fn add(&mut self, strand: f64, mark: Option<Mark>, place: Place) {
         match self {
-            Sink::Keep(strands) => strands.add(strand, mark),
+            Sink::Keep(strands) => strands.add(strand, mark, place),
             Sink::PassOn {
                 receiver,
                 correction,
                 is_first,
             } => {
                 let is_first = std::mem::replace(is_first, false);
-                receiver.push(correction.apply(is_first, strand, mark), mark);
+                receiver.push(correction.apply(is_first, strand, mark), mark, place);
             }
         }
     }
@@ -92,8 +93,8 @@ pub(super) struct Correction {
 }
 
 impl Correction {
-    fn apply(self, is_first: bool, ticks: f64, mark: Mark) -> f64 {
-        let is_cold = (is_first || mark == Mark::End) && ticks <= COLD;
+    fn apply(self, is_first: bool, ticks: f64, mark: Option<Mark>) -> f64 {
+        let is_cold = (is_first || mark == Some(Mark::End)) && ticks <= COLD;
         let ticks = if ticks <= self.fine_limit || is_cold {
             self.fine_mean
         } else {
@@ -116,9 +117,13 @@ struct TimesOfStrand {
     sum: f32,
     /// The number of these times.
     count: u8,
-    /// The code of the strand's mark.
+    /// The code of the strand's mark, or [`NO_MARK`].
     code: u8,
+    place: Place,
 }
+
+/// The code of a strand without a mark.
+const NO_MARK: u8 = u8::MAX;
 
 impl TimesOfStrand {
     /// Returns by how many ticks a time may exceed the shortest and still count as near it.
@@ -126,18 +131,19 @@ impl TimesOfStrand {
         80.0 + shortest / 16.0
     }
 
-    fn new(ticks: f32, code: u8) -> TimesOfStrand {
+    fn new(ticks: f32, code: u8, place: Place) -> TimesOfStrand {
         TimesOfStrand {
             shortest: ticks,
             sum: ticks,
             count: 1,
             code,
+            place,
         }
     }
 
     fn add(&mut self, ticks: f32) {
         if self.shortest > ticks + Self::tolerance(ticks) {
-            *self = TimesOfStrand::new(ticks, self.code);
+            *self = TimesOfStrand::new(ticks, self.code, self.place);
         } else if ticks <= self.shortest + Self::tolerance(self.shortest) && self.count < u8::MAX {
             self.shortest = self.shortest.min(ticks);
             self.sum += ticks;
@@ -204,26 +210,27 @@ impl StrandTimes {
         self.runs += 1;
     }
 
-    fn add(&mut self, strand: f64, mark: Mark) {
-        let place = self.count;
+    fn add(&mut self, strand: f64, mark: Option<Mark>, place: Place) {
+        let code = mark.map_or(NO_MARK, Mark::code);
+        let index = self.count;
         self.count += 1;
         self.sum += strand;
         if self.is_incomplete {
             return;
         }
         if self.runs == 1 {
-            if place == MAX_KEPT {
+            if index == MAX_KEPT {
                 self.is_incomplete = true;
                 self.strands = Vec::new();
                 return;
             }
             self.strands
-                .push(TimesOfStrand::new(strand as f32, mark.code()));
-            self.numbers.extend(mark.number());
+                .push(TimesOfStrand::new(strand as f32, code, place));
+            self.numbers.extend(mark.and_then(Mark::number));
             return;
         }
-        match self.strands.get_mut(place) {
-            Some(known) if known.code == mark.code() => known.add(strand as f32),
+        match self.strands.get_mut(index) {
+            Some(known) if known.code == code => known.add(strand as f32),
             _ => self.is_incomplete = true,
         }
     }
@@ -289,11 +296,11 @@ impl StrandTimes {
     /// Corrects all strands and passes them on.
     pub(super) fn replay(&self, correction: Correction, receiver: &mut Receiver) {
         let mut numbers = self.numbers.iter();
-        for (place, strand) in self.strands.iter().enumerate() {
-            let mark = Mark::from_code(strand.code, || numbers.next().copied())
-                .expect("`add` has stored the code");
-            let ticks = correction.apply(place == 0, strand.shortest.into(), mark);
-            receiver.push(ticks, mark);
+        for (index, strand) in self.strands.iter().enumerate() {
+            // `add` has stored the code of a mark, or the code of none.
+            let mark = Mark::from_code(strand.code, || numbers.next().copied());
+            let ticks = correction.apply(index == 0, strand.shortest.into(), mark);
+            receiver.push(ticks, mark, strand.place);
         }
     }
 }

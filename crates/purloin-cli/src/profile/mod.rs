@@ -27,9 +27,9 @@ use self::report::Report;
   purloin profile stress=10 --scheduler direct-stack --workers 4 --json profile.json
 
 JSON: times end with _seconds or _ns. spans has the span for free steals and for steals of --cost;
-steals is the mean number per run; splits counts the divisions of loops and sorts, which are no
-tasks; warning is null unless no task was counted; breakdown has the seconds of each worker, which sum to
-wall_seconds.
+critical_path has the places of the latter, each before those within it; steals is the mean number
+per run; splits counts the divisions of loops and sorts, which are no tasks; warning is null unless
+no task was counted; breakdown has the seconds of each worker, which sum to wall_seconds.
 
 Exit status: 0 if every answer was right, 1 if an answer was wrong, 2 for a mistake in the
 arguments.")]

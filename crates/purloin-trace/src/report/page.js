@@ -576,6 +576,14 @@ function fillSpeedup({ work, span, measured = [], predicted = [] }, slot) {
   foldTable(slot.speedupTable, counts.length, () => [...new Set(counts)].sort((a, b) => a - b).map(p =>
     [count(p), at(measured, p), at(predicted, p), short(high(p)), short(low(p))]));
 }
+// A bar shows the share of each place.
+function fillPath(rows, slot) {
+  const all = rows[0]?.[2];
+  if (!(all > 0)) return slot.path.remove();
+  slot.pathTable.append(table(slot.pathTable.dataset, rows.map(([name, depth, inside, work]) =>
+    [html("span", { class: "nest", style: `--depth: ${depth}; --share: ${clamp(inside / all, 0, 1)}` }, name), percent(inside / all),
+      time(inside), work > 0 ? time(work) : "–", work > 0 ? short(work / inside) : "–"])));
+}
 
 // ---------- 7. Sections ----------
 let mainTimeline = null; // that of the pool that ran most
@@ -665,6 +673,7 @@ function build(data) {
   slot.verdictDetails.append(...each("li", verdict.details || []));
   slot.figures.append(...keyFigures(data).map(([value, name]) => html("div", {}, html("dt", {}, name), html("dd", {}, value))));
   if (speedup) fillSpeedup(speedup, slot); else slot.speedup.remove();
+  fillPath(data.path || [], slot);
   slot.pools.append(...pools.map((pool, i) => poolSection(data, pool, pools.length > 3 && i > 0)));
   if (pools.length) slot.nopool.remove();
   if (pools.length || data.threads.length) fillSpans(data, slot); else slot.named.remove();

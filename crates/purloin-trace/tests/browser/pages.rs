@@ -7,7 +7,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::{fs, io};
 
-use purloin_trace::{Activity, Event, PoolTrace, Trace, Track, What};
+use purloin_trace::{
+    Activity, CriticalPath, Event, PathPlace, PoolTrace, SpeedUp, Trace, Track, What,
+};
 
 fn main() -> io::Result<()> {
     let folder = std::env::args_os().nth(1).expect("no folder for the pages");
@@ -48,7 +50,28 @@ fn names() -> Trace {
         ],
         ..two_workers()
     };
-    trace(LONG, vec![plan.pool()])
+    let place = |name: &str, parent, time, work| PathPlace {
+        name: name.into(),
+        parent,
+        time,
+        work,
+    };
+    Trace {
+        speed_up: Some(SpeedUp {
+            work: 0.24,
+            span: 0.06,
+            measured: vec![(1, 0.98), (2, 1.7)],
+        }),
+        critical_path: Some(CriticalPath {
+            places: vec![
+                place("the program", None, 0.01, 0.01),
+                place("steals", Some(0), 0.001, 0.0),
+                place(LONG, Some(0), 0.04, 0.13),
+                place("tasks forked at src/main.rs:7", Some(2), 0.009, 0.1),
+            ],
+        }),
+        ..trace(LONG, vec![plan.pool()])
+    }
 }
 
 const LONG: &str = "</script><b>\"a'program\"&amp;_whose_name_is_one_word_that_is_longer_than_any_screen_is_wide_and_\

@@ -94,6 +94,7 @@ for (const name of ["two", "names", "sixtyfour", "four", "big", "empty", "nopool
   check("two: no slot is empty", await page.evaluate(() =>
     [...document.querySelectorAll("[data-slot]")].every(slot => slot.childNodes.length || slot.tagName === "CANVAS")));
   check("two: wake-ups", (await text(page, "delaysText")).includes("the slowest took"));
+  check("two: no chart of what was not measured", (await page.$("[data-slot=speedupPicture], [data-slot=pathTable]")) === null);
   check("two: the trace is whole", (await text(page, "held")) === "The trace holds the whole run.");
   await page.close();
 }
@@ -103,6 +104,11 @@ for (const name of ["two", "names", "sixtyfour", "four", "big", "empty", "nopool
   check("names: program", (await text(page, "program")) === program);
   const rows = await texts(page, "[data-slot=spans] th[scope=row]");
   check("names: each span has its name", names.length === 7 && names.every(name => rows.includes(name)), rows);
+  check("names: two measured points", (await page.$$("[data-slot=speedupPicture] .measured")).length === 2);
+  const places = await texts(page, "[data-slot=pathTable] th[scope=row]"), shares = await texts(page, "[data-slot=pathTable] td:nth-child(2)");
+  check("names: each place of the longest chain is a row, below the place around it",
+    places.length === 4 && places[0] === "the program" && places[1].startsWith("</script>") && places[2].includes("main.rs:7"), places);
+  check("names: a place has the time of the places within", String(shares) === "100%,81.7%,15.0%,1.7%", shares);
   await page.close();
 }
 {

@@ -127,7 +127,7 @@ impl PoolRecord {
         if purpose == Use::Kept {
             lock(&KEPT).pools.push(Arc::clone(&record));
         }
-        state::begin_pool();
+        state::begin();
         record
     }
 
@@ -162,7 +162,7 @@ impl PoolRecord {
         }
         self.end.store(ticks(), Ordering::Relaxed);
         if self.purpose != Use::Kept {
-            return state::end_pool();
+            return state::end();
         }
         let mut kept = lock(&KEPT);
         let has_ended = |pool: &Arc<PoolRecord>| pool.end.load(Ordering::Relaxed) != 0;
@@ -333,6 +333,7 @@ fn collect<'p>(pools: impl Iterator<Item = &'p PoolRecord>) -> Trace {
         dropped_pools: 0,
         baseline: None,
         speed_up: None,
+        critical_path: None,
     }
 }
 

@@ -32,8 +32,8 @@ mod thread;
 use std::sync::Arc;
 
 pub(crate) use collect::is_forked;
-pub use thread::span;
 pub(crate) use thread::{asleep, ended_handoff, enter, forked, time_of_wake, wakes};
+pub use thread::{span, watch_spans};
 
 use self::collect::{PoolRecord, Use};
 

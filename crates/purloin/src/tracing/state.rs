@@ -18,22 +18,23 @@ pub(super) fn is_on() -> bool {
     STATE.load(Ordering::Relaxed) == ON
 }
 
-/// Number of traced pools that have not ended. The lock is held while their number and the state change together.
-static POOLS: Mutex<usize> = Mutex::new(0);
+/// Number of traced pools that have not ended, and of threads whose spans are watched. The lock is held while the number
+/// and the state change together.
+static USERS: Mutex<usize> = Mutex::new(0);
 
-/// Lets threads record from now on, for a traced pool.
-pub(super) fn begin_pool() {
-    let mut pools = lock(&POOLS);
-    *pools += 1;
+/// Lets threads record from now on, for a traced pool or for the watcher of a thread's spans.
+pub(super) fn begin() {
+    let mut users = lock(&USERS);
+    *users += 1;
     // Relaxed: a thread that does not see it yet records nothing.
     STATE.store(ON, Ordering::Relaxed);
 }
 
-/// Stops recording if this was the last traced pool.
-pub(super) fn end_pool() {
-    let mut pools = lock(&POOLS);
-    *pools -= 1;
-    if *pools == 0 {
+/// Stops recording if this was the last user.
+pub(super) fn end() {
+    let mut users = lock(&USERS);
+    *users -= 1;
+    if *users == 0 {
         STATE.store(OFF, Ordering::Relaxed);
     }
 }

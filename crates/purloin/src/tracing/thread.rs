@@ -1,6 +1,6 @@
 //! What a thread records without knowing its worker, and the spans of the program.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 use purloin_trace::Activity;
@@ -26,6 +26,27 @@ fn find_out() -> bool {
 crate::sync::thread_local! {
     /// The buffer of this thread.
     static OWN: RefCell<Option<Arc<Buffer>>> = const { RefCell::new(None) };
+
+    /// The function that watches the spans of this thread.
+    static WATCHER: Cell<Option<Watcher>> = const { Cell::new(None) };
+}
+
+/// A function that is told the name of each span that a thread enters, and `None` when the thread leaves one.
+type Watcher = fn(Option<&'static str>);
+
+/// Lets a function watch the [spans](span) of this thread, until the result is dropped.
+pub fn watch_spans(watcher: Watcher) -> impl Drop {
+    struct Guard(Option<Watcher>);
+
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            WATCHER.set(self.0);
+            state::end();
+        }
+    }
+
+    state::begin();
+    Guard(WATCHER.replace(Some(watcher)))
 }
 
 /// Installs a worker's buffer on this thread, until the guard is dropped.
@@ -128,12 +149,20 @@ pub(crate) fn ended_handoff() {
 /// assert_eq!(index, [9, 1, 4]);
 /// ```
 pub fn span<R>(name: &'static str, f: impl FnOnce() -> R) -> R {
-    /// The buffer in which the span has begun: the thread may have another one at the end.
-    struct Guard(Arc<Buffer>);
+    /// What has been told that the span has begun: at its end, the thread may have another buffer.
+    struct Guard {
+        buffer: Option<Arc<Buffer>>,
+        watcher: Option<Watcher>,
+    }
 
     impl Drop for Guard {
         fn drop(&mut self) {
-            self.0.end_span();
+            if let Some(buffer) = &self.buffer {
+                buffer.end_span();
+            }
+            if let Some(watcher) = self.watcher {
+                watcher(None);
+            }
         }
     }
 
@@ -142,9 +171,15 @@ pub fn span<R>(name: &'static str, f: impl FnOnce() -> R) -> R {
     }
     need_own();
     // The guard ends the span also after a panic of `f`.
-    let _guard = own().map(|buffer| {
+    let guard = Guard {
+        buffer: own(),
+        watcher: WATCHER.try_with(Cell::get).ok().flatten(),
+    };
+    if let Some(buffer) = &guard.buffer {
         buffer.begin_span(name);
-        Guard(buffer)
-    });
+    }
+    if let Some(watcher) = guard.watcher {
+        watcher(Some(name));
+    }
     f()
 }
