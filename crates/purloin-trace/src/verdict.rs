@@ -9,7 +9,7 @@
 
 use crate::format::{with_unit, workers};
 use crate::overview::Overview;
-use crate::timeline::{State, Timeline};
+use crate::timeline::{Interval, State, Timeline};
 use crate::{Baseline, CriticalPath, Trace};
 
 /// A verdict, for people.
@@ -90,6 +90,10 @@ const SMALL_CALL: u64 = 40_000;
 const WAKING: u64 = 100_000;
 /// From this number of steals on, their length matters.
 const MANY_STEALS: u64 = 100;
+/// A stolen task that runs for less than this, in nanoseconds, is small: another one has to be made public after it.
+const SMALL_TASK: u64 = 2_000;
+/// A search that takes longer than this, in nanoseconds, says that there was no task, and not that tasks were small.
+const LONG_SEARCH: u64 = 1_000_000;
 /// Tasks may take this much longer because the threads of one core share it, or because all cores together run slower.
 const SHARED_CORES: f64 = 2.2;
 
@@ -349,9 +353,23 @@ impl Case<'_> {
         let pool = &self.pool;
         let sizes = &pool.steal_sizes;
         let costly = sizes.costly as f64 / sizes.steals.max(1) as f64;
-        (sizes.steals >= MANY_STEALS && costly > 0.5).then_some(())?;
-        let lost = [State::Stealing, State::Searching, State::Blocked];
-        let lost: u64 = lost.iter().map(|&state| pool.total(state)).sum();
+        let are_small = costly > 0.5 || sizes.median < SMALL_TASK;
+        (sizes.steals >= MANY_STEALS && are_small).then_some(())?;
+        let is_lost = |interval: &&Interval| {
+            let is_search = matches!(
+                interval.state,
+                State::Searching | State::Stealing | State::Blocked
+            );
+            is_search && interval.end - interval.begin < LONG_SEARCH
+        };
+        let intervals = pool
+            .timelines
+            .iter()
+            .flat_map(|timeline| &timeline.intervals);
+        let lost: u64 = intervals
+            .filter(is_lost)
+            .map(|interval| interval.end - interval.begin)
+            .sum();
         let lost = lost as f64 / (pool.workers as u64 * pool.duration()).max(1) as f64;
         let title = format!(
             "The tasks that thieves got are too small: half of them ran for less than {}, and a steal took {}. Fork \
