@@ -26,7 +26,9 @@ fn find_out() -> bool {
 crate::sync::thread_local! {
     /// The buffer of this thread.
     static OWN: RefCell<Option<Arc<Buffer>>> = const { RefCell::new(None) };
+}
 
+crate::sync::thread_local! {
     /// The function that watches the spans of this thread.
     static WATCHER: Cell<Option<Watcher>> = const { Cell::new(None) };
 }
@@ -40,13 +42,13 @@ pub fn watch_spans(watcher: Watcher) -> impl Drop {
 
     impl Drop for Guard {
         fn drop(&mut self) {
-            WATCHER.set(self.0);
+            WATCHER.with(|watcher| watcher.set(self.0));
             state::end();
         }
     }
 
     state::begin();
-    Guard(WATCHER.replace(Some(watcher)))
+    Guard(WATCHER.with(|own| own.replace(Some(watcher))))
 }
 
 /// Installs a worker's buffer on this thread, until the guard is dropped.
