@@ -76,40 +76,40 @@ impl Recorder {
         (self.sink.into_inner(), self.places.into_inner())
     }
 
-    /// Returns the recorder of this thread, while it records.
-    fn current<'r>() -> Option<&'r Recorder> {
-        // SAFETY: `record` resets the pointer before the recorder is dropped, and only this thread uses it. The callers
-        // give the reference up before they return to the program.
-        unsafe { CURRENT.get().as_ref() }
+    /// Calls `f` with the recorder of this thread, while it records.
+    fn with_current(f: impl FnOnce(&Recorder)) {
+        // SAFETY: `record` resets the pointer before the recorder is dropped, and only this thread uses it.
+        if let Some(recorder) = unsafe { CURRENT.get().as_ref() } {
+            f(recorder);
+        }
     }
 
     /// Records that the program enters a span with this name, or leaves one.
     fn mark_span(name: Option<&'static str>) {
-        let Some(recorder) = Recorder::current() else {
-            return;
-        };
-        let strand = recorder.strand();
-        let mut places = recorder.places.borrow_mut();
-        let place = places.now();
-        let mut spans = recorder.spans.borrow_mut();
-        match name {
-            Some(name) => {
-                spans.push(places.now());
-                places.enter_span(name);
+        Recorder::with_current(|recorder| {
+            let strand = recorder.strand();
+            let mut places = recorder.places.borrow_mut();
+            let place = places.now();
+            let mut spans = recorder.spans.borrow_mut();
+            match name {
+                Some(name) => {
+                    spans.push(place);
+                    places.enter_span(name);
+                }
+                None => places.set(spans.pop().unwrap_or(Place::ROOT)),
             }
-            None => places.set(spans.pop().unwrap_or(Place::ROOT)),
-        }
-        drop((places, spans));
-        recorder.add(strand, None, place);
+            drop((places, spans));
+            recorder.add(strand, None, place);
+        });
     }
 
     /// Records that a task has fetched the result of a future of this run.
     fn mark_got(run: u64, number: u32) {
-        if let Some(recorder) = Recorder::current()
-            && recorder.run == run
-        {
-            recorder.mark(Mark::Got(number));
-        }
+        Recorder::with_current(|recorder| {
+            if recorder.run == run {
+                recorder.mark(Mark::Got(number));
+            }
+        });
     }
 
     /// Ends a strand, and begins the next one.

@@ -42,7 +42,8 @@ pub fn watch_spans(watcher: Watcher) -> impl Drop {
 
     impl Drop for Guard {
         fn drop(&mut self) {
-            WATCHER.with(|watcher| watcher.set(self.0));
+            // The thread-local value may be gone, if the guard is a part of another one.
+            let _ = WATCHER.try_with(|watcher| watcher.set(self.0));
             state::end();
         }
     }
