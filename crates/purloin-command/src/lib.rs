@@ -1,11 +1,13 @@
-//! The common parts of Purloin's commands: JSON reports, errors of one line, times with units, and
-//! a progress bar.
+//! The common parts of Purloin's commands: JSON reports, pages in HTML, tables, errors of one line,
+//! times with units, and a progress bar.
 #![deny(missing_docs)]
 
 pub mod format;
 mod machine;
 mod output;
+pub mod page;
 mod progress;
+pub mod table;
 
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};

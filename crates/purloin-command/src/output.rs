@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
+use crate::page::Page;
 use crate::{Failure, print_bytes};
 
 /// The place for a report: standard output, a stream or a file.
@@ -78,6 +79,20 @@ impl Destination {
         }
     }
 
+    /// Opens a file for a page in HTML, which cannot go to standard output.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the file cannot be written.
+    pub fn open_page(path: &Path) -> Result<Destination, Failure> {
+        match path == Path::new("-") {
+            true => Err(Failure::usage(
+                "--html needs the name of a file; only --json writes to standard output",
+            )),
+            false => Destination::open(path),
+        }
+    }
+
     /// Returns whether the report goes to standard output.
     pub fn is_standard_output(&self) -> bool {
         matches!(self.0, Place::StandardOutput)
@@ -93,6 +108,15 @@ impl Destination {
             .map_err(|error| Failure::Run(format!("cannot write the report as JSON: {error}")))?;
         text.push('\n');
         self.write_bytes(text.as_bytes())
+    }
+
+    /// Writes a report as a page in HTML.
+    ///
+    /// # Errors
+    ///
+    /// Returns an error if the page cannot be written.
+    pub fn write_page(self, page: &Page) -> Result<(), Failure> {
+        self.write_bytes(page.html().as_bytes())
     }
 
     /// Writes a report in another format.

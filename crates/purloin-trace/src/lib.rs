@@ -29,6 +29,9 @@ pub use overview::{Overview, Parallelism, StealSizes, WakeUp, Waker};
 pub use timeline::{Interval, Span, State, Steal, StealKind, Timeline, Wake};
 pub use verdict::{Kind, Verdict};
 
+/// The style sheet of the report, for other pages that look like it.
+pub const STYLE: &str = include_str!("report/page.css");
+
 /// The trace of a program, as its workers have recorded it. All times are in nanoseconds since the trace began.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {

@@ -30,7 +30,7 @@ impl Trace {
     pub fn write_report(&self, to: &mut impl Write) -> Result<()> {
         let data = data(self);
         let parts = [
-            ("/*STYLE*/", include_str!("report/page.css")),
+            ("/*STYLE*/", crate::STYLE),
             ("/*DATA*/", &data),
             ("/*SCRIPT*/", include_str!("report/page.js")),
         ];

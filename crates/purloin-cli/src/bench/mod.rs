@@ -1,5 +1,6 @@
 //! `purloin bench`.
 
+mod page;
 mod report;
 mod table;
 
@@ -26,7 +27,9 @@ use self::report::Report;
 #[command(after_help = "Examples:
   purloin bench
   purloin bench --kernel fib=40 --scheduler return-barrier --scheduler rayon
-  purloin bench --kernel uts=T3 --kernel stress=10 --workers 1,2,4 --runs 7 --json result.json
+  purloin bench --kernel uts=T3 --kernel stress=10 --workers 1,2,4 --runs 9 --json after.json
+  purloin bench --kernel nqueens=12 --workers 1,2,4 --runs 9 --html nqueens.html
+  purloin compare before.json after.json
 
 JSON: each cell has kernel, input, scheduler, workers, seconds (of each run), median_seconds,
 vs_serial (below 1 is faster than the serial elision), spread, answer, verified and stats.
@@ -71,6 +74,11 @@ pub struct Args {
     /// Write the results as JSON to this file, or to standard output with -
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
+
+    /// Write the results as a page to this file: every run as a dot, speed-up against workers, and
+    /// the tables
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 /// The detail of the statistics.
@@ -164,9 +172,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         workers = vec![1, cores()];
         workers.dedup();
     }
-    // Opens the file first, because an unwritable file must not cost the user a finished
+    // Opens the files first, because an unwritable file must not cost the user a finished
     // measurement.
     let destination = args.json.as_deref().map(Destination::open).transpose()?;
+    let html = args.html.as_deref().map(Destination::open_page);
+    let html = html.transpose()?;
 
     let limit = Duration::from_secs(args.time_limit);
     let cells = measure_all(&jobs, schedulers, &workers, args.runs, limit)?;
@@ -177,6 +187,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     // Without cells, every contestant was left out and has had its line.
     if !prints_json && !cells.is_empty() {
         print(&table::text(&cells))?;
+    }
+    if let Some(html) = html {
+        html.write_page(&page::page(&cells))?;
     }
     if let Some(destination) = destination {
         destination.write(&Report::of(&cells))?;

@@ -1,156 +1,169 @@
-//! The cells as a table with an explanation.
+//! The cells as tables with an explanation.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use purloin_command::Machine;
 use purloin_command::format::{grouped, time};
+use purloin_command::table::{Column, Table};
 use purloin_measure::bench::Cell;
 
-/// Returns the table and the meaning of its columns.
+/// Returns the tables and the meaning of their columns.
 pub fn text(cells: &[Cell]) -> String {
-    let mut text = String::new();
-    write(&mut text, cells).expect("writing to a string cannot fail");
+    let machine = Machine::this();
+    let mut text = format!("{}, {} cores\n", machine.processor, machine.cores);
+    for (job, table) in tables(cells) {
+        let _ = write!(text, "\n{job}\n{}", table.text());
+    }
+    let costs = cost_tables(cells);
+    let _ = write!(text, "\n{}", legend(cells));
+    if !costs.is_empty() {
+        text.push_str("\nCost of steals (medians of all runs)\n");
+        for (job, table) in costs {
+            let _ = write!(text, "\n{job}\n{}", table.text());
+        }
+        let _ = write!(text, "\n{COSTS_LEGEND}");
+    }
+    for warning in warnings(cells) {
+        let _ = write!(text, "\n{warning}\n");
+    }
     text
 }
 
-fn write(text: &mut String, cells: &[Cell]) -> std::fmt::Result {
-    let machine = Machine::this();
-    writeln!(text, "{}, {} cores", machine.processor, machine.cores)?;
+/// Returns the cells of each kernel.
+pub fn kernels(cells: &[Cell]) -> impl Iterator<Item = &[Cell]> {
+    cells.chunk_by(|a, b| (a.kernel, &a.input) == (b.kernel, &b.input))
+}
+
+/// Returns the width of the column of schedulers.
+fn width(cells: &[Cell]) -> usize {
     let names = cells.iter().map(|cell| cell.scheduler.chars().count());
-    let width = names.max().unwrap_or(0).max(26);
-    let mut job = ("", "");
-    for cell in cells {
-        if job != (cell.kernel, &cell.input) {
-            job = (cell.kernel, &cell.input);
-            writeln!(
-                text,
-                "\n{}={}   {} tasks   serial elision: {}   answer: {}",
-                cell.kernel,
-                cell.input,
-                grouped(cell.tasks),
-                time(cell.serial),
-                cell.answer
-            )?;
-            writeln!(
-                text,
-                "  {:<width$} {:>7} {:>10} {:>5} {:>9} {:>9} {:>8}  right",
-                "scheduler", "workers", "time", "±", "× serial", "speed-up", "steals"
-            )?;
+    names.max().unwrap_or(0).max(26)
+}
+
+/// Returns a table for each kernel, with a line about the kernel.
+pub fn tables(cells: &[Cell]) -> Vec<(String, Table)> {
+    let width = width(cells);
+    let table = |cells: &[Cell]| {
+        let mut table = Table::new([
+            Column::left("scheduler", width),
+            Column::right("workers", 7),
+            Column::right("time", 9),
+            Column::right("±", 4),
+            Column::right("× serial", 8),
+            Column::right("speed-up", 8),
+            Column::right("steals", 7),
+            Column::left("right", 5),
+        ]);
+        for cell in cells {
+            table.row([
+                cell.scheduler.clone(),
+                cell.workers.to_string(),
+                time(cell.median()),
+                format!("{:.0}%", cell.spread() * 100.0),
+                format!("{:.2}", cell.vs_serial()),
+                speed_up(cells, cell),
+                cell.stats
+                    .map_or(String::new(), |stats| grouped(stats.steals)),
+                if cell.verified { "✓" } else { "WRONG" }.to_string(),
+            ]);
         }
-        writeln!(
-            text,
-            "  {:<width$} {:>7} {:>10} {:>5} {:>9.2} {:>9} {:>8}  {}",
-            cell.scheduler,
-            cell.workers,
-            time(cell.median()),
-            format!("{:.0}%", cell.spread() * 100.0),
-            cell.vs_serial(),
-            speed_up(cells, cell),
-            cell.stats
-                .map_or("".to_string(), |stats| grouped(stats.steals)),
-            if cell.verified { "✓" } else { "WRONG" },
-        )?;
-    }
-    writeln!(
-        text,
-        "\ntime: the median of all runs; half of the runs are within ±\n\
+        let Cell { kernel, input, .. } = &cells[0];
+        let about = format!(
+            "{kernel}={input}   {} tasks   serial elision: {}   answer: {}",
+            grouped(cells[0].tasks),
+            time(cells[0].serial),
+            cells[0].answer
+        );
+        (about, table)
+    };
+    kernels(cells).map(table).collect()
+}
+
+/// Returns the meaning of the columns.
+pub fn legend(cells: &[Cell]) -> String {
+    let is_parallel_alone = |cell: &Cell| cell.workers == 1 && cell.scheduler != "serial";
+    let mut text = format!(
+        "time: the median of all runs; half of the runs are within ±\n\
          × serial: time divided by that of the serial elision, the same source without \
          parallelism; below 1 is faster\n\
          speed-up: the time of the same scheduler with one worker, divided by this time{}\n\
-         steals: successful steals, in the run with the median time",
-        match cells
-            .iter()
-            .any(|cell| cell.workers == 1 && cell.scheduler != "serial")
-        {
+         steals: successful steals, in the run with the median time\n",
+        match cells.iter().any(is_parallel_alone) {
             true => "",
             false => " (needs --workers 1,…)",
         }
-    )?;
+    );
     let foreign = cells.iter().filter(|cell| cell.has_own_baseline);
     let foreign: BTreeSet<_> = foreign.map(|cell| &cell.scheduler[..]).collect();
     for scheduler in foreign {
-        writeln!(
+        let _ = writeln!(
             text,
             "{scheduler}: timed inside its own warm process; × serial compares with the sequential \
              form in the same language"
-        )?;
+        );
     }
-    steal_costs(text, cells, width)?;
-    if cells.iter().any(|cell| cell.median() < SHORT) {
-        writeln!(
-            text,
-            "\nSome runs are so short that waking the workers distorts their times; try larger \
-             inputs."
-        )?;
-    }
-    if cells.iter().any(|cell| cell.spread() > WIDE) {
-        writeln!(
-            text,
-            "\nSome times vary widely, as on a busy machine; try more --runs."
-        )?;
-    }
-    Ok(())
+    text
 }
 
-/// Writes the table of `--stats full`: what steals cost their victims.
-fn steal_costs(text: &mut String, cells: &[Cell], width: usize) -> std::fmt::Result {
-    if cells.iter().all(|cell| cell.steal_costs.is_empty()) {
-        return Ok(());
-    }
-    writeln!(text, "\nCost of steals (medians of all runs)")?;
-    let mut job = ("", "");
-    for cell in cells {
-        let Some(costs) = cell.steal_costs() else {
-            continue;
-        };
-        if job != (cell.kernel, &cell.input) {
-            job = (cell.kernel, &cell.input);
-            writeln!(
-                text,
-                "\n{}={}\n  {:<width$} {:>7} {:>11} {:>10} {:>10} {:>9} {:>8} {:>8} {:>6}",
-                cell.kernel,
-                cell.input,
-                "scheduler",
-                "workers",
-                "steal ratio",
-                "steals/ms",
-                "loss/steal",
-                "overhead",
-                "barrier",
-                "waking",
-                "free"
-            )?;
+/// Returns the tables of `--stats full`: what steals cost their victims.
+pub fn cost_tables(cells: &[Cell]) -> Vec<(String, Table)> {
+    let width = width(cells);
+    let table = |cells: &[Cell]| {
+        let mut table = Table::new([
+            Column::left("scheduler", width),
+            Column::right("workers", 7),
+            Column::right("steal ratio", 11),
+            Column::right("steals/ms", 9),
+            Column::right("loss/steal", 10),
+            Column::right("overhead", 8),
+            Column::right("barrier", 7),
+            Column::right("waking", 7),
+            Column::right("free", 5),
+        ]);
+        for cell in cells {
+            let Some(costs) = cell.steal_costs() else {
+                continue;
+            };
+            let or_dash = |text: Option<String>| text.unwrap_or_else(|| "–".to_string());
+            let free = costs.free_steal_share;
+            table.row([
+                cell.scheduler.clone(),
+                cell.workers.to_string(),
+                or_dash(costs.steal_ratio.map(|ratio| format!("{ratio:.6}"))),
+                format!("{:.2}", costs.steal_rate),
+                or_dash(costs.loss_per_steal.map(time)),
+                format!("{:.3}%", 100.0 * costs.dynamic_overhead),
+                format!("{:.3}%", 100.0 * costs.barrier_cost),
+                format!("{:.3}%", 100.0 * costs.waking_cost),
+                or_dash(free.map(|share| format!("{:.0}%", 100.0 * share))),
+            ]);
         }
-        writeln!(
-            text,
-            "  {:<width$} {:>7} {:>11} {:>10.2} {:>10} {:>8.3}% {:>7.3}% {:>7.3}% {:>6}",
-            cell.scheduler,
-            cell.workers,
-            costs
-                .steal_ratio
-                .map_or("–".to_string(), |ratio| format!("{ratio:.6}")),
-            costs.steal_rate,
-            costs.loss_per_steal.map_or("–".to_string(), time),
-            100.0 * costs.dynamic_overhead,
-            100.0 * costs.barrier_cost,
-            100.0 * costs.waking_cost,
-            costs
-                .free_steal_share
-                .map_or("–".to_string(), |share| format!("{:.0}%", 100.0 * share)),
-        )?;
-    }
-    writeln!(
-        text,
-        "\nsteal ratio: steals per task\n\
-         steals/ms: steal rate\n\
-         loss/steal: the time that victims lose to thieves, divided by the number of steals; – if \
-         nothing was stolen\n\
-         overhead: dynamic overhead, the share of the processor time used that victims lose to thieves\n\
-         barrier: the part of the overhead in which owners return to public tasks\n\
-         waking: share of the processor time used in which owners wake thieves that sleep\n\
-         free: share of steals that needed no request; – if nothing was stolen"
-    )
+        (format!("{}={}", cells[0].kernel, cells[0].input), table)
+    };
+    let tables = kernels(cells).map(table);
+    tables.filter(|(_, table)| !table.is_empty()).collect()
+}
+
+/// The meaning of the columns of [`cost_tables`].
+pub const COSTS_LEGEND: &str = "\
+steal ratio: steals per task
+steals/ms: steal rate
+loss/steal: the time that victims lose to thieves, divided by the number of steals; – if nothing was stolen
+overhead: dynamic overhead, the share of the processor time used that victims lose to thieves
+barrier: the part of the overhead in which owners return to public tasks
+waking: share of the processor time used in which owners wake thieves that sleep
+free: share of steals that needed no request; – if nothing was stolen
+";
+
+/// Returns reasons to doubt the times.
+pub fn warnings(cells: &[Cell]) -> impl Iterator<Item = &'static str> {
+    let short = cells.iter().any(|cell| cell.median() < SHORT).then_some(
+        "Some runs are so short that waking the workers distorts their times; try larger inputs.",
+    );
+    let wide = (cells.iter().any(|cell| cell.spread() > WIDE))
+        .then_some("Some times vary widely, as on a busy machine; try more --runs.");
+    short.into_iter().chain(wide)
 }
 
 /// The time below which waking the workers distorts a result, in seconds.
