@@ -4,6 +4,7 @@
 //! `purloin-papers`. They share the crate `purloin-measure`.
 
 mod bench;
+mod compare;
 mod list;
 mod predict;
 mod profile;
@@ -25,6 +26,7 @@ use purloin_command::{Failure, is_help, one_line, print};
     max_term_width = 100,
     after_help = "Examples:
   purloin bench                                     what Purloin gains on this machine
+  purloin compare before.json after.json            which differences are more than noise
   purloin list                                      kernels and schedulers
   purloin profile nqueens=12                        why a kernel is not faster
   purloin record nqueens=12 --out nqueens.dag
@@ -42,6 +44,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Bench(bench::Args),
+    Compare(compare::Args),
     Profile(profile::Args),
     Record(record::Args),
     Predict(predict::Args),
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Err(error) => Err(Failure::Usage(explain(&error))),
         Ok(cli) => match cli.command {
             Command::Bench(args) => bench::run(&args),
+            Command::Compare(args) => compare::run(&args),
             Command::Profile(args) => profile::run(&args),
             Command::Record(args) => record::run(&args),
             Command::Predict(args) => predict::run(&args),

@@ -49,10 +49,14 @@ impl Destination {
         if given == Path::new("-") {
             return Ok(Destination(Place::StandardOutput));
         }
+        Destination::file(given, ", or - for standard output")
+    }
+
+    /// Opens a file. `other` is another way out if it cannot be written.
+    fn file(given: &Path, other: &str) -> Result<Destination, Failure> {
         let cannot = |error: io::Error| {
             Failure::usage(format_args!(
-                "cannot write {}: {error}; choose a file in a directory that you can write to, or \
-                 - for standard output",
+                "cannot write {}: {error}; choose a file in a directory that you can write to{other}",
                 given.display()
             ))
         };
@@ -89,7 +93,7 @@ impl Destination {
             true => Err(Failure::usage(
                 "--html needs the name of a file; only --json writes to standard output",
             )),
-            false => Destination::open(path),
+            false => Destination::file(path, ""),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use purloin_command::format::time;
-use purloin_command::page::{Dots, Figure, Lines, Page, Row, Scale, Section, Series};
+use purloin_command::page::{Dots, Figure, Lines, Page, Row, Scale, Section, Series, this_machine};
 use purloin_measure::bench::Cell;
 
 use super::table;
@@ -45,6 +45,7 @@ pub fn page(cells: &[Cell]) -> Page {
             0..4 => kernels.into_iter().collect::<Vec<_>>().join(", "),
             many => format!("{many} kernels"),
         },
+        origin: this_machine(),
         sentence: sentence(cells),
         details: details(cells),
         sections,

@@ -1,5 +1,6 @@
 //! `purloin predict`.
 
+mod page;
 mod report;
 mod table;
 
@@ -20,7 +21,7 @@ use self::report::{Prediction, Report};
 
 const EXAMPLES: &str = "Examples:
   purloin record nqueens=12 --out nqueens.dag
-  purloin predict nqueens.dag --plot nqueens.svg
+  purloin predict nqueens.dag --html nqueens.html --plot nqueens.svg
   purloin predict nqueens.dag --cores 96,768 --machine cluster.toml --policy near+spare";
 
 const JSON_HELP: &str = "JSON: each prediction has cores, seconds, speed_up, least_speed_up and \
@@ -127,7 +128,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         let prediction = Prediction::new(cores, &recording, &machines);
         report.predictions.push(prediction);
     }
-    outputs.write(&report, || table::text(&report), || report.picture())
+    outputs.write(
+        &report,
+        || table::text(&report),
+        || report.picture(),
+        || page::page(&report),
+    )
 }
 
 fn parse_trials(text: &str) -> Result<u64, String> {

@@ -157,7 +157,7 @@ impl Report {
         }
     }
 
-    /// Draws the predicted speed-up against the number of cores, with the range in theory.
+    /// Draws the predicted speed-up against the number of cores, with the range in theory and the measured one.
     pub fn picture(&self) -> Picture {
         let line = |name: &str, value: fn(&Prediction) -> f64| Line {
             name: name.to_owned(),
@@ -186,6 +186,10 @@ impl Report {
                 lines: vec![
                     line("ideal", |prediction| prediction.cores.into()),
                     line("predicted", |prediction| prediction.speed_up),
+                    Line {
+                        name: "measured".to_owned(),
+                        points: vec![(self.check.cores, self.check.measured_speed_up, 0.0)],
+                    },
                 ],
                 region: self.predictions.iter().map(region).collect(),
             }]],

@@ -1,5 +1,6 @@
 //! `purloin sim`.
 
+mod page;
 mod report;
 mod table;
 mod workload;
@@ -32,6 +33,7 @@ const EXAMPLES: &str = "Examples:
   purloin sim --workload uts=T3 --cores 1,16,256 --policy random,spare --trials 3
   purloin sim --cores 1048576 --policy random --trials 1   (takes ten seconds)
   purloin sim --workload dag=run.dag --machine cluster.toml --policy random,near
+  purloin sim --cores 16,64,256,1024 --policy random,both,half --html policies.html
   purloin sim --preset wool-figure-4 --plot figure4.svg --json figure4.json";
 
 const JSON_HELP: &str = "JSON: each cell has cores, policy, time (seconds), attempts (to steal), \
@@ -176,7 +178,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             report.cells.push(cell);
         }
     }
-    outputs.write(&report, || table::text(&report), || report.picture())
+    outputs.write(
+        &report,
+        || table::text(&report),
+        || report.picture(),
+        || page::page(&report),
+    )
 }
 
 fn parse_trials(text: &str) -> Result<u64, String> {

@@ -22,6 +22,8 @@ pub struct Page {
     pub command: &'static str,
     /// What the result is about.
     pub title: String,
+    /// Where the result comes from, such as [`this_machine`].
+    pub origin: Vec<String>,
     /// The result in one sentence.
     pub sentence: String,
     /// More sentences.
@@ -51,8 +53,18 @@ pub struct Figure {
     caption: String,
 }
 
+/// Returns this machine, as the origin of a page.
+pub fn this_machine() -> Vec<String> {
+    let machine = Machine::this();
+    vec![
+        machine.processor,
+        format!("{} cores", machine.cores),
+        format!("Purloin {}", machine.purloin),
+    ]
+}
+
 impl Page {
-    /// Returns the page as HTML. It names the machine, and the command line of this process.
+    /// Returns the page as HTML. Its end names the machine, and the command line of this process.
     pub fn html(&self) -> String {
         let mut html = String::new();
         self.write(&mut html)
@@ -73,14 +85,15 @@ impl Page {
              style-src 'unsafe-inline'; img-src data:\">\n<link rel=\"icon\" href=\"data:,\">\n\
              <title>{title} – {command}</title>\n<style>\n{}{}</style>\n</head>\n<body>\n<main>\n\
              <header>\n<p class=\"kicker\">{command}</p>\n<h1>{title}</h1>\n\
-             <p class=\"origin\"><span>{}</span><span>{} cores</span><span>Purloin {}</span></p>\n\
+             <p class=\"origin\">{}</p>\n\
              </header>\n<section class=\"verdict\" aria-label=\"Verdict\">\n\
              <p class=\"title\">{}</p>\n",
             purloin_trace::STYLE,
             include_str!("charts.css"),
-            escape(&machine.processor),
-            machine.cores,
-            machine.purloin,
+            self.origin
+                .iter()
+                .map(|part| format!("<span>{}</span>", escape(part)))
+                .collect::<String>(),
             escape(&self.sentence)
         )?;
         write_list(html, self.details.iter().map(String::as_str))?;
@@ -186,6 +199,7 @@ mod tests {
         let page = Page {
             command: "purloin bench",
             title: "</style><script>".into(),
+            origin: this_machine(),
             sentence: "a & \"b\"".into(),
             details: vec!["<b>".into()],
             sections: vec![Section {

@@ -1,7 +1,8 @@
-//! The outputs of a simulation: a table, a picture and JSON.
+//! The outputs of a simulation: a table, a picture, a page and JSON.
 
 use std::path::PathBuf;
 
+use purloin_command::page::Page;
 use purloin_command::{Destination, Failure};
 
 use super::picture::Picture;
@@ -17,6 +18,10 @@ pub struct Outputs {
     /// Write the result as JSON to this file, or to standard output with -
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
+
+    /// Write the result as a page to this file: charts and the table
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
 }
 
 fn parse_picture(text: &str) -> Result<PathBuf, String> {
@@ -34,6 +39,7 @@ fn parse_picture(text: &str) -> Result<PathBuf, String> {
 pub struct OpenOutputs {
     plot: Option<Destination>,
     json: Option<Destination>,
+    html: Option<Destination>,
 }
 
 impl Outputs {
@@ -51,6 +57,11 @@ impl Outputs {
         Ok(OpenOutputs {
             plot: open(&self.plot)?,
             json: open(&self.json)?,
+            html: self
+                .html
+                .as_deref()
+                .map(Destination::open_page)
+                .transpose()?,
         })
     }
 }
@@ -63,6 +74,7 @@ impl OpenOutputs {
         report: &impl serde::Serialize,
         table: impl FnOnce() -> String,
         picture: impl FnOnce() -> Picture,
+        page: impl FnOnce() -> Page,
     ) -> Result<(), Failure> {
         let is_standard_output = |destination: &Option<Destination>| {
             destination
@@ -74,6 +86,9 @@ impl OpenOutputs {
         }
         if let Some(plot) = self.plot {
             plot.write_bytes(picture().svg()?.as_bytes())?;
+        }
+        if let Some(html) = self.html {
+            html.write_page(&page())?;
         }
         match self.json {
             Some(json) => json.write(report),

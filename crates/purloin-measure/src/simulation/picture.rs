@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
-use purloin_command::Failure;
+use purloin_command::{Failure, page};
 
 use super::svg::{
     Area, Drawing, Drawn, TITLE, bounds, colour, draw_key, draw_name, draw_svg, fill_colour, mark,
@@ -157,6 +157,33 @@ impl Picture {
         }
         area.present()
     }
+}
+
+/// Returns the panels of a picture of [lines](Style::Lines) as charts of a page.
+pub fn lines_of(picture: &Picture) -> Vec<page::Lines> {
+    let lines = |panel: &Panel| page::Lines {
+        vertical: panel.title.clone(),
+        horizontal: picture.horizontal.title,
+        scale: match panel.scale {
+            Scale::Linear => page::Scale::Linear,
+            Scale::Logarithmic => page::Scale::Logarithmic,
+        },
+        series: (panel.lines.iter())
+            .map(|line| page::Series {
+                name: line.name.clone(),
+                points: (line.points.iter())
+                    .map(|&(cores, value, margin)| (cores.into(), value, margin))
+                    .collect(),
+                is_guide: false,
+            })
+            .collect(),
+        region: (!panel.region.is_empty()).then(|| {
+            let ends = panel.region.iter();
+            let ends = ends.map(|&(cores, low, high)| (cores.into(), low, high));
+            (IN_THEORY, ends.collect())
+        }),
+    };
+    picture.rows.iter().flatten().map(lines).collect()
 }
 
 /// The horizontal axis as plotters draws it.
