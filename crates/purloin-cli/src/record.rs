@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use purloin_command::format::{grouped, time};
-use purloin_command::{Destination, Failure, print, progress};
+use purloin_command::{Destination, Failure, activity, print};
 use purloin_measure::arguments::parse_job;
 use purloin_measure::checked_kernel::CheckedKernel;
 use purloin_measure::simulation::check::Check;
@@ -42,8 +42,6 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let job = parse_job(&args.kernel).map_err(Failure::Usage)?;
     // Opens the file first, because an unwritable file must not cost the user a finished recording.
     let destination = Destination::open(&args.out)?;
-    let progress = progress(1, "recordings");
-    progress.set_message(job.to_string());
     let mut kernel = CheckedKernel::new(job);
     let recording = purloin_analysis::record(&job.to_string(), &mut kernel);
     let recording = recording.map_err(|error| Failure::Run(error.to_string()))?;
@@ -52,6 +50,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             "{job} was not recorded: it gave a wrong answer: {wrong}"
         ))
     })?;
+    let progress = activity();
+    progress.set_message("check");
     // A recording that is too long for a simulation is written all the same.
     let check = match Recorded::new(&recording) {
         Ok(recorded) => Check::new(&recording, &recorded).to_string(),

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 pub use self::machine::{Machine, cores};
 pub use self::output::Destination;
-pub use self::progress::progress;
+pub use self::progress::{activity, progress};
 
 /// The reason why a command ends early.
 #[derive(Debug)]

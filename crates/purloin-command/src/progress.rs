@@ -1,4 +1,4 @@
-//! The progress bar: [`progress`].
+//! The progress bar: [`progress`], and [`activity`].
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -8,9 +8,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 /// Returns a progress bar for this number of steps. It appears on standard error if standard error
 /// is a terminal. `unit` is the plural of the name of a step.
 pub fn progress(steps: u64, unit: &str) -> ProgressBar {
-    // The remaining time of a single step cannot be estimated.
-    let time = if steps > 1 { "{left}" } else { "{elapsed}" };
-    let template = format!("{{bar:30}} {{pos}}/{{len}} {unit}, {time}  {{msg}}");
+    let template = format!("{{bar:30}} {{pos}}/{{len}} {unit}, {{left}}  {{msg}}");
     let style = ProgressStyle::with_template(&template);
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
     let style = style.with_key("left", write_left);
@@ -18,6 +16,16 @@ pub fn progress(steps: u64, unit: &str) -> ProgressBar {
     // Draws only once per second, because drawing takes processor time from the measured runs.
     bar.enable_steady_tick(Duration::from_secs(1));
     bar
+}
+
+/// Returns a line that shows for how long something has been running whose number of steps is unknown. It appears on
+/// standard error if standard error is a terminal.
+pub fn activity() -> ProgressBar {
+    let style = ProgressStyle::with_template("{elapsed}  {msg}");
+    let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
+    let line = ProgressBar::new_spinner().with_style(style);
+    line.enable_steady_tick(Duration::from_secs(1));
+    line
 }
 
 /// Writes the estimated remaining time. The estimate uses all finished steps: single steps may take

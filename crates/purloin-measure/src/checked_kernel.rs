@@ -1,12 +1,17 @@
 //! A kernel that can be profiled and recorded: [`CheckedKernel`].
 
+use indicatif::ProgressBar;
 use purloin::Worker;
 use purloin_analysis::Program;
+use purloin_command::activity;
 use purloin_kernels::{Answer, Instance, Job};
 
-/// A kernel as a [`Program`], which checks the answer of every run.
+/// A kernel as a [`Program`], which checks the answer of every run, and shows the number of the run and the time so far.
 pub struct CheckedKernel {
     job: Job,
+    /// Number of runs, including the one that is about to start.
+    runs: u64,
+    progress: ProgressBar,
     /// The instance that is about to run, or has run and left an answer.
     instance: Option<(Instance, Option<Answer>)>,
     right_answer: Option<String>,
@@ -18,6 +23,8 @@ impl CheckedKernel {
     pub fn new(job: Job) -> CheckedKernel {
         CheckedKernel {
             job,
+            runs: 0,
+            progress: activity(),
             instance: None,
             right_answer: None,
             wrong_answer: None,
@@ -38,6 +45,7 @@ impl CheckedKernel {
     /// Returns the answer. If any run gave a wrong answer, returns that answer as an error.
     pub fn finish(mut self) -> Result<String, String> {
         self.check();
+        self.progress.finish_and_clear();
         match self.wrong_answer {
             Some(wrong) => Err(wrong),
             None => Ok(self.right_answer.unwrap_or_default()),
@@ -48,6 +56,9 @@ impl CheckedKernel {
 impl Program for CheckedKernel {
     fn prepare(&mut self) {
         self.check();
+        self.runs += 1;
+        let message = format!("{}: run {}", self.job, self.runs);
+        self.progress.set_message(message);
         self.instance = Some((self.job.prepare(), None));
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use purloin::trace::Trace;
 use purloin::trace::format::workers;
-use purloin_command::{Destination, Failure, Machine, cores, print, progress};
+use purloin_command::{Destination, Failure, Machine, cores, print};
 use purloin_measure::arguments::{parse_job, parse_time_or_cycles, parse_workers};
 use purloin_measure::profile::Case;
 use purloin_measure::schedulers::Spec;
@@ -95,10 +95,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         _ => scheduler.traced(EVENTS),
     };
     let workers = args.workers.unwrap_or_else(cores);
-    let progress = progress(1, "profiles");
-    progress.set_message(job.to_string());
     let case = Case::profile(job, &scheduler, workers, args.cost)?;
-    progress.finish_and_clear();
     if !destination
         .as_ref()
         .is_some_and(Destination::is_standard_output)
