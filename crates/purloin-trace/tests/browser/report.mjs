@@ -1,4 +1,5 @@
-// Opens the pages that pages.rs writes in Chromium, and checks what they draw and how they react.
+// Opens pages in Chromium, and checks what they draw and how they react: the reports of traced runs that pages.rs
+// writes, and the pages that bench, compare, sim and predict write with --html.
 //
 //   node report.mjs PAGES
 //
@@ -43,7 +44,7 @@ async function open(name, view = DESKTOP, scheme = "light") {
 // Waits until all that is pending is drawn.
 const settled = page => page.evaluate(() =>
   new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)))));
-const drawn = async page => { await settled(page); return page.evaluate(() => ({ ...window.report.drawn })); };
+const drawn = async page => { await settled(page); return page.evaluate(() => ({ ...window.report?.drawn })); };
 const range = page => page.evaluate(() => [...window.report.range]);
 const zoom = (page, from, to) => page.evaluate((from, to) => window.report.zoom(from, to), from, to);
 const texts = (page, selector) => page.$$eval(selector, list => list.map(element => element.textContent));
@@ -52,7 +53,8 @@ const width = ([from, to]) => to - from;
 const near = (a, b, tolerance = 1) => Math.abs(a - b) < tolerance;
 
 // ---------- Each page in both colour schemes and on both screens ----------
-for (const name of ["two", "names", "sixtyfour", "four", "big", "empty", "nopool"])
+const RESULTS = ["bench", "compare", "sim", "predict"];
+for (const name of ["two", "names", "sixtyfour", "four", "big", "empty", "nopool", ...RESULTS])
   for (const scheme of ["light", "dark"])
     for (const [screen, view] of [["desktop", DESKTOP], ["phone", PHONE]]) {
       const page = await open(name, view, scheme), label = `${name}, ${scheme}, ${screen}:`;
@@ -68,7 +70,32 @@ for (const name of ["two", "names", "sixtyfour", "four", "big", "empty", "nopool
       await page.close();
     }
 
-// ---------- What the pages show ----------
+// ---------- The pages of bench, compare, sim and predict ----------
+for (const name of RESULTS) {
+  for (const view of [DESKTOP, PHONE]) {
+    const page = await open(name, view);
+    check(`${name}: the result comes first`, (await texts(page, "main > *"))[1] === (await texts(page, ".verdict"))[0]
+      && (await texts(page, ".verdict .title"))[0].endsWith("."), await texts(page, ".verdict"));
+    check(`${name}: each chart has a description, a caption and a table`, await page.evaluate(() => {
+      const figures = [...document.querySelectorAll("figure")];
+      return figures.length > 0 && figures.every(figure => figure.querySelector("[role=img]").ariaLabel.length > 20
+        && figure.querySelector("figcaption") && figure.closest("section").querySelector("tbody tr"));
+    }));
+    check(`${name}: the page needs no script`, (await page.$("script")) === null);
+    check(`${name}: the command line`, (await texts(page, "footer code"))[0].startsWith(`purloin ${name} `), await texts(page, "footer code"));
+    check(`${name}: the marks are inside their chart`, await page.evaluate(() =>
+      [...document.querySelectorAll("figure")].every(figure => [...figure.querySelectorAll(".dot, .middle, .mark, .line, text")]
+        .every(mark => mark.getBoundingClientRect().right <= innerWidth && mark.getBoundingClientRect().left >= 0))));
+    check(`${name}: no label of an axis covers another`, await page.evaluate(() => [...document.querySelectorAll("figure svg")].every(chart => {
+      const boxes = [...chart.querySelectorAll("text")].map(label => label.getBoundingClientRect());
+      const cover = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+      return boxes.every((a, i) => boxes.slice(i + 1).every(b => !cover(a, b)));
+    })));
+    await page.close();
+  }
+}
+
+// ---------- What the reports of traced runs show ----------
 {
   const page = await open("two"), seen = await drawn(page), { pools: [pool], threads } = dataOf("two");
   const bars = pool.tracks.flatMap(track => track.intervals).length / 3;
