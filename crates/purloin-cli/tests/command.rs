@@ -38,6 +38,17 @@ fn list_names_every_kernel_and_scheduler() {
 }
 
 #[test]
+fn the_list_in_the_documentation_is_that_of_the_command() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs");
+    let file = Path::new(folder).join("kernels-and-schedulers.txt");
+    let output = purloin(&["list"]);
+    assert!(
+        fs::read(file).unwrap() == output.stdout,
+        "run: purloin list > docs/kernels-and-schedulers.txt"
+    );
+}
+
+#[test]
 fn list_tells_the_times_by_which_the_library_decides() {
     let output = purloin(&["list", "--tunables"]);
     let text = String::from_utf8(output.stdout).unwrap();
@@ -264,7 +275,7 @@ fn each_mistake_is_named_in_one_line_with_what_is_possible() {
     assert!(text.contains("samples needs victims=sampling"), "{text}");
     let text = refusal(&["bunch"]);
     assert!(
-        text.contains("'bunch'") && text.contains("bench, profile"),
+        text.contains("'bunch'") && text.contains("bench, compare, profile"),
         "{text}"
     );
 }
@@ -274,6 +285,7 @@ fn the_help_of_every_command_has_examples_and_an_explanation() {
     for (command, part) in [
         (&[][..], "Exit status"),
         (&["bench"], "See `purloin list`"),
+        (&["compare"], "which differences are more than noise"),
         (&["profile"], "a clock reading at each task"),
         (&["record"], "purloin_analysis::record"),
         (&["predict"], "why it is not faster"),

@@ -73,10 +73,21 @@ fn a_recording_predicts_more_cores() {
     ]));
     assert_eq!(report["cells"][0]["tasks"], report_tasks);
     let picture = directory.join("nqueens.svg");
-    let plot = ["predict", file, "--plot", picture.to_str().unwrap()];
+    let page = directory.join("nqueens.html");
+    let (plot, html) = (picture.to_str().unwrap(), page.to_str().unwrap());
+    let plot = ["predict", file, "--plot", plot, "--html", html];
     let text = String::from_utf8(purloin(&plot).stdout).unwrap();
     let svg = std::fs::read_to_string(picture).unwrap();
     assert!(svg.contains("nqueens=9") && svg.contains("in theory"));
+    let page = std::fs::read_to_string(page).unwrap();
+    for part in [
+        "nqueens=9",
+        "in theory",
+        "measured",
+        "times as fast as on one",
+    ] {
+        assert!(page.contains(part), "no {part}");
+    }
     assert!(
         text.contains("1024") && text.contains("limited by"),
         "{text}"

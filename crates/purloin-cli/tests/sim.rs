@@ -107,6 +107,24 @@ fn a_machine_file_determines_the_number_of_cores() {
 }
 
 #[test]
+fn a_sweep_is_shown_as_a_page() {
+    let file = temporary("pictures").join("sweep.html");
+    let page = |args: &[&str]| {
+        let html = ["--trials", "5", "--html", file.to_str().unwrap()];
+        assert!(
+            purloin(&[&["sim"][..], args, &html].concat())
+                .status
+                .success()
+        );
+        std::fs::read_to_string(&file).unwrap()
+    };
+    let several = page(&["--cores", "4,16", "--policy", "random,half"]);
+    assert!(several.contains("time relative to random") && several.contains("On 16 cores, "));
+    let one = page(&["--cores", "4", "--policy", "random"]);
+    assert!(one.contains("time in µs") && one.contains("with the policy random"));
+}
+
+#[test]
 fn a_sweep_is_drawn_as_svg() {
     let file = temporary("pictures").join("sweep.svg");
     let picture = |args: &[&str]| {

@@ -25,11 +25,12 @@ use self::read::Bench;
 /// of one report. They do not know what changes from one report to the next, such as the machine's
 /// clock rate, so the command warns if the serial elisions take another time.
 #[derive(clap::Args)]
-#[command(after_help = "Example:
+#[command(after_help = "Examples:
   purloin bench --kernel fib=38 --kernel uts=T3 --runs 9 --json before.json
   (change something, build)
   purloin bench --kernel fib=38 --kernel uts=T3 --runs 9 --json after.json
-  purloin compare before.json after.json --fail-if-slower
+  purloin compare before.json after.json
+  purloin compare before.json after.json --margin 5 --fail-if-slower --html compared.html
 
 JSON: each cell has kernel, input, scheduler, workers, a_runs, b_runs, a_median_seconds,
 b_median_seconds, ratio (B/A), low and high (its interval, or null), and verdict (faster, slower,
