@@ -9,6 +9,8 @@
 //! - [`Trace::write_report`]: a page in HTML that needs nothing else.
 //!
 //! [`Display`](std::fmt::Display) prints the verdict and a table.
+//!
+//! [`live`] has what a running program tells `purloin top`.
 
 mod baseline;
 mod chrome;
@@ -16,6 +18,7 @@ mod critical_path;
 mod event;
 pub mod format;
 mod json;
+pub mod live;
 mod overview;
 mod report;
 mod table;
@@ -107,6 +110,7 @@ pub struct Track {
 
 /// A thread's use of processors, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(any(feature = "read-live", test), derive(serde::Deserialize))]
 pub struct ProcessorTime {
     /// The time in which the thread ran on a processor.
     pub ran: u64,

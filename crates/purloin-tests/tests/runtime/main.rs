@@ -26,6 +26,7 @@ mod in_place;
 mod leapfrog;
 mod left_behind;
 mod loops;
+mod monitor;
 mod options;
 mod outside;
 mod overflow;

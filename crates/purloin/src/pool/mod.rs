@@ -8,7 +8,8 @@
 //!   wait for them.
 //! - [`rescue`]: a processor for work from outside that no worker begins.
 //! - [`quiescence`]: waiting for all spawned jobs.
-//! - [`state`]: what a pool does at a moment, and [`watchdog`], which prints it if the pool is stuck.
+//! - [`state`]: what a pool does at a moment. [`watched`] knows all pools: [`watchdog`] prints the state of a pool that
+//!   is stuck, and `monitor` tells it to `purloin top`.
 //! - [`forked_process`]: what a forked process does without the threads.
 //! - [`handlers`]: functions of the program that a pool calls.
 
@@ -20,6 +21,8 @@ mod handlers;
 mod inbox;
 #[cfg(all(loom, test))]
 pub(crate) mod models;
+#[cfg(unix)]
+mod monitor;
 mod options;
 mod outside;
 mod quiescence;
@@ -30,6 +33,7 @@ mod start;
 mod state;
 mod threads;
 mod watchdog;
+mod watched;
 pub(crate) mod worker;
 
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -392,7 +396,8 @@ impl<S: Scheduler> Pool<S> {
     /// ```
     ///
     /// With the environment variable `PURLOIN_WATCHDOG=TIME`, such as `10s`, a program prints the state of each of its pools
-    /// that has something to do and makes no progress for this time, with the likely reason.
+    /// that has something to do and makes no progress for this time, with the likely reason. With `PURLOIN_MONITOR=1`,
+    /// `purloin top` shows what the pools of a running program do.
     pub fn state(&self) -> PoolState {
         self.shared.state()
     }
@@ -416,7 +421,7 @@ impl<S: Scheduler> Drop for Pool<S> {
             // This forked process has no threads to stop. The values that they held are leaked.
             return std::mem::forget(Arc::clone(&self.shared));
         }
-        watchdog::forget(self.shared.id);
+        watched::forget(self.shared.id);
         self.shared.sleep.stop();
         // A worker cannot wait for its own end. Nor can it wait for a worker of another pool, which
         // may be waiting for the task that this worker runs. In both cases the pool's threads end

@@ -9,7 +9,7 @@ use super::inbox::Inbox;
 use super::rescue::Rescue;
 use super::stack_sizes::Stacks;
 use super::threads::{self, Threads, WorkerStart};
-use super::{Pool, Quiescence, Shared, watchdog};
+use super::{Pool, Quiescence, Shared, watched};
 use crate::append_vec::AppendVec;
 use crate::error::BuildError;
 use crate::scheduler::Scheduler;
@@ -84,7 +84,7 @@ impl<S: Scheduler> Builder<S> {
             shared.add_worker(worker).map_err(failed)?;
         }
         shared.register();
-        watchdog::watch(&shared);
+        watched::watch(&shared);
         // If a thread does not start, dropping the pool ends the threads that were started.
         let pool = Pool { shared };
         let failed = |worker| {

@@ -3,6 +3,9 @@
 use std::fmt::{Display, Formatter, Result};
 use std::time::Duration;
 
+use purloin_trace::live;
+
+use super::watched::Watched;
 use super::{Remote, Shared};
 use crate::scheduler::{Scheduler, TaskPool};
 use crate::stats::{Activity, Count};
@@ -101,6 +104,61 @@ impl<S: Scheduler> Shared<S> {
             lacks_workers: S::HANDS_OFF && self.spares > 0 && self.sleep.lacks_workers(),
             progress: self.inbox.begun() as u64 + steals.sum::<u64>(),
         }
+    }
+}
+
+impl<S: Scheduler> Watched for Shared<S> {
+    fn state(&self) -> PoolState {
+        Shared::state(self)
+    }
+
+    fn with_totals(&self, state: &PoolState) -> live::Pool {
+        let workers = self.started().iter().zip(&state.workers);
+        live::Pool {
+            id: self.id,
+            regular: self.workers,
+            spares: self.spares,
+            waiting: state.waiting,
+            stuck: None,
+            workers: workers
+                .map(|(worker, state)| live_worker(worker, state))
+                .collect(),
+        }
+    }
+}
+
+fn live_worker<S: Scheduler>(worker: &Remote<S>, state: &WorkerState) -> live::Worker {
+    let nanoseconds = |time: Duration| time.as_nanos() as u64;
+    let times = worker.timer.read();
+    let idle = times.stealing + times.searching;
+    let trace = worker.timer.trace();
+    let sleep = trace.map(|trace| trace.idle_sleep()).unwrap_or_default();
+    // The two may belong to different moments.
+    let asleep = sleep.total.min(idle);
+    live::Worker {
+        does: match state.does {
+            WorkerActivity::Idle if sleep.is_asleep => live::Does::Sleeps,
+            WorkerActivity::Idle => live::Does::Searches,
+            WorkerActivity::Runs => live::Does::Runs,
+            WorkerActivity::WaitsForTask(holder) => live::Does::WaitsForTask(holder),
+            WorkerActivity::WaitsForScope => live::Does::WaitsForScope,
+            WorkerActivity::WaitsForOther => live::Does::WaitsForOther,
+        },
+        since: state.since.map(nanoseconds).unwrap_or_default(),
+        tasks: state.tasks,
+        span: state.span.map(str::to_owned),
+        processor: trace.and_then(|trace| trace.processor_time()),
+        times: live::Times {
+            running: nanoseconds(times.application + times.application_in_join),
+            searching: nanoseconds(idle - asleep),
+            asleep: nanoseconds(asleep),
+            waiting: nanoseconds(times.stealing_in_join + times.searching_in_join),
+        },
+        counts: worker
+            .counters
+            .named()
+            .map(|(name, count)| (name.into(), count))
+            .collect(),
     }
 }
 

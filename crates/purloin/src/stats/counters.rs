@@ -53,6 +53,13 @@ macro_rules! counted {
             $($(#[$pool_doc])* pub $pool_field: u64,)*
         }
 
+        impl Counters {
+            /// Returns all counters, by the names of the fields of [`Stats`].
+            pub(crate) fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
+                [$((stringify!($field), self.get(Count::$Event)),)*].into_iter()
+            }
+        }
+
         impl Stats {
             pub(crate) fn add(&mut self, counters: &Counters) {
                 $(self.$field += counters.get(Count::$Event);)*

@@ -13,11 +13,12 @@
 use std::alloc::Layout;
 use std::collections::HashMap;
 use std::io;
+use std::time::Duration;
 
 use purloin_trace::{Activity, Event, ProcessorTime, What};
 
 use super::processor_time;
-use crate::stats::clock::ticks;
+use crate::stats::clock::{ticks, to_time};
 use crate::sync::plain::{Mutex, lock};
 use crate::sync::{AtomicUsize, Ordering, fence};
 
@@ -36,6 +37,24 @@ pub(crate) struct Buffer {
     activity: AtomicUsize,
     /// The program's spans.
     spans: Mutex<Spans>,
+    sleep: Mutex<Sleep>,
+}
+
+/// How long an idle worker has slept, in ticks. Only the thread itself and readers lock it.
+#[derive(Default)]
+struct Sleep {
+    /// Without the sleep that has not ended.
+    total: u64,
+    /// When the sleep began that has not ended.
+    since: Option<u64>,
+}
+
+/// How long an idle worker has slept, up to now.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct IdleSleep {
+    pub(crate) total: Duration,
+    /// Whether it sleeps now.
+    pub(crate) is_asleep: bool,
 }
 
 /// The spans of a thread. Only the thread itself and readers lock them, so the lock is nearly always free.
@@ -136,6 +155,7 @@ impl Buffer {
             thread: Mutex::new(Thread::None),
             activity: AtomicUsize::new(usize::MAX),
             spans: Mutex::default(),
+            sleep: Mutex::default(),
         })
     }
 
@@ -188,6 +208,38 @@ impl Buffer {
         }
         // Release: a reader that sees the number sees the words.
         self.written.store(event + 1, Ordering::Release);
+    }
+
+    /// Records that the worker falls asleep. Called on the buffer's own thread.
+    pub(super) fn begin_sleep(&self) {
+        let now = ticks();
+        // A blocked worker sleeps, too.
+        if self.activity.load(Ordering::Relaxed) == Activity::Searching as usize {
+            lock(&self.sleep).since = Some(now);
+        }
+        self.push_at(now, Record::Asleep);
+    }
+
+    /// Records that the worker is awake again. Called on the buffer's own thread.
+    pub(super) fn end_sleep(&self) {
+        let now = ticks();
+        {
+            let mut sleep = lock(&self.sleep);
+            if let Some(since) = sleep.since.take() {
+                sleep.total += now.saturating_sub(since);
+            }
+        }
+        self.push_at(now, Record::Awake);
+    }
+
+    /// Returns how long the worker has slept while it was idle.
+    pub(crate) fn idle_sleep(&self) -> IdleSleep {
+        let sleep = lock(&self.sleep);
+        let current = sleep.since.map_or(0, |since| ticks().saturating_sub(since));
+        IdleSleep {
+            total: to_time((sleep.total + current) as f64),
+            is_asleep: sleep.since.is_some(),
+        }
     }
 
     /// Records that a span of the program begins. Called on the buffer's own thread.

@@ -1,6 +1,7 @@
 //! The records of traced pools, and how they become a [`Trace`].
 
 use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -92,7 +93,7 @@ pub(super) enum Use {
     Traced,
     /// The environment asks for a trace of the program.
     Kept,
-    /// The watchdog looks at the pool.
+    /// The watchdog or the monitor looks at the pool.
     Watched,
 }
 
@@ -309,15 +310,11 @@ fn collect<'p>(pools: impl Iterator<Item = &'p PoolRecord>) -> Trace {
     let threads = threads
         .into_iter()
         .map(|(name, buffer)| track(name, false, &buffer, now, time));
-    let mut arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
-    let command: Vec<_> = arguments.by_ref().collect();
-    let program = command
-        .first()
-        .map(std::path::Path::new)
-        .and_then(std::path::Path::file_name);
+    let arguments = std::env::args_os().map(|argument| argument.to_string_lossy().into_owned());
+    let command: Vec<_> = arguments.collect();
     let cores = origin().cores;
     Trace {
-        program: program.map_or_else(String::new, |name| name.to_string_lossy().into_owned()),
+        program: program(),
         command: command.join(" "),
         machine: format!(
             "{cores} {}, {} {}",
@@ -335,6 +332,13 @@ fn collect<'p>(pools: impl Iterator<Item = &'p PoolRecord>) -> Trace {
         speed_up: None,
         critical_path: None,
     }
+}
+
+/// Returns the name of the program.
+pub(crate) fn program() -> String {
+    let path = std::env::args_os().next().map(PathBuf::from);
+    let name = path.as_deref().and_then(Path::file_name);
+    name.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
 /// Returns the date and the time, in Coordinated Universal Time.

@@ -10,6 +10,7 @@ use purloin_trace::Baseline;
 use crate::sync::plain::OnceLock;
 
 const WATCHDOG_VARIABLE: &str = "PURLOIN_WATCHDOG";
+const MONITOR_VARIABLE: &str = "PURLOIN_MONITOR";
 const COMPARE_VARIABLE: &str = "PURLOIN_COMPARE";
 const EVENTS_VARIABLE: &str = "PURLOIN_TRACE_EVENTS";
 
@@ -150,6 +151,34 @@ pub(crate) fn watchdog() -> Option<Duration> {
         }
         limit
     })
+}
+
+/// Returns whether the environment asks for the monitor.
+pub(crate) fn monitors() -> bool {
+    static MONITORS: OnceLock<bool> = OnceLock::new();
+    *MONITORS.get_or_init(|| {
+        let value = std::env::var_os(MONITOR_VARIABLE).filter(|value| !value.is_empty());
+        let Some(value) = value.filter(|_| !cfg!(any(loom, miri)) && !is_privileged()) else {
+            return false;
+        };
+        let is_on = value == "1";
+        if !is_on && value != "0" {
+            complain(&format!(
+                "{MONITOR_VARIABLE} must be 1, so that `purloin top` can watch this program, not {value:?}; the monitor stays off"
+            ));
+        }
+        if is_on && !cfg!(unix) {
+            complain(&format!(
+                "{MONITOR_VARIABLE} needs Unix domain sockets, which this system does not have; the monitor stays off"
+            ));
+        }
+        is_on && cfg!(unix)
+    })
+}
+
+/// Returns whether anything looks at the pools while the program runs.
+pub(crate) fn watches() -> bool {
+    watchdog().is_some() || monitors()
 }
 
 /// Reads a time such as `10s`, `500ms` or `2m`.

@@ -44,13 +44,7 @@ fn write_at_exit() {
         let _ = std::panic::catch_unwind(|| write_files(true));
     }
 
-    unsafe extern "C" {
-        fn atexit(function: extern "C" fn()) -> std::ffi::c_int;
-    }
-
-    // SAFETY: every C library has this function, and `at_exit` does not unwind.
-    let failed = unsafe { atexit(at_exit) } != 0;
-    if failed {
+    if !super::at_exit(at_exit) {
         complain(
             "atexit failed: the trace is written only while the program runs, and not at its end",
         );

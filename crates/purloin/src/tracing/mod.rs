@@ -24,6 +24,7 @@
 pub(crate) mod buffer;
 pub(crate) mod collect;
 pub(crate) mod environment;
+mod exit;
 mod files;
 mod processor_time;
 mod state;
@@ -31,7 +32,8 @@ mod thread;
 
 use std::sync::Arc;
 
-pub(crate) use collect::is_forked;
+pub(crate) use collect::{is_forked, program};
+pub(crate) use exit::at_exit;
 pub(crate) use thread::{asleep, ended_handoff, enter, forked, time_of_wake, wakes};
 pub use thread::{span, watch_spans};
 
@@ -47,8 +49,9 @@ pub(crate) fn record_pool(id: u64, workers: usize, events: usize) -> Option<Arc<
     let (events, purpose) = match (events, settings) {
         (0, Some(settings)) => (settings.events, Use::Kept),
         (events @ 1.., Some(_)) => (events, Use::Kept),
-        // The watchdog needs the processor times and the open spans.
-        (0, None) => environment::watchdog().map(|_| (WATCHED_EVENTS, Use::Watched))?,
+        // The watchdog and the monitor need the processor times and the open spans.
+        (0, None) if environment::watches() => (WATCHED_EVENTS, Use::Watched),
+        (0, None) => return None,
         (events, None) => (events, Use::Traced),
     };
     (!collect::is_forked()).then(|| PoolRecord::new(id, workers, events, purpose))

@@ -110,9 +110,9 @@ pub(crate) fn asleep<R>(sleep: impl FnOnce() -> R) -> R {
     if !is_on() {
         return sleep();
     }
-    with_own(|buffer| buffer.push(Record::Asleep));
+    with_own(Buffer::begin_sleep);
     let result = sleep();
-    with_own(|buffer| buffer.push(Record::Awake));
+    with_own(Buffer::end_sleep);
     result
 }
 
