@@ -10,6 +10,8 @@ mod predict;
 mod profile;
 mod record;
 mod sim;
+#[cfg(unix)]
+mod top;
 
 use std::process::ExitCode;
 
@@ -33,6 +35,7 @@ use purloin_command::{Failure, is_help, one_line, print};
   purloin predict nqueens.dag --cores 1,64,1024     how fast it would be on more cores
   purloin sim --cores 64,1024 --policy random,sets  which stealing policy is faster there
   purloin paper barriers --quick                    the tables and figures of a paper, on this machine
+  purloin top 1234                                  what the workers of a running program do
 
 Exit status: 0 for success, 1 for a wrong answer or a failed run, 2 for a mistake in the arguments."
 )]
@@ -50,6 +53,8 @@ enum Command {
     Predict(predict::Args),
     Sim(sim::Args),
     Paper(purloin_papers::Args),
+    #[cfg(unix)]
+    Top(top::Args),
     List(list::Args),
 }
 
@@ -74,6 +79,8 @@ fn main() -> ExitCode {
             Command::Predict(args) => predict::run(&args),
             Command::Sim(args) => sim::run(&args),
             Command::Paper(args) => purloin_papers::run(&args),
+            #[cfg(unix)]
+            Command::Top(args) => top::run(&args),
             Command::List(args) => print(&list::text(&args)),
         },
     };
