@@ -125,6 +125,11 @@
 //! # assert_eq!(fib(purloin::Serial, 20), 6765);
 //! ```
 //!
+//! # Features
+//!
+//! - `tracing`: with a subscriber of the crate `tracing`, the caller's span is current in tasks, whichever thread runs
+//!   them, and the subscriber gets the spans of [`span`]. Off by default.
+//!
 //! # Where to look next
 //!
 //! - [`Worker`]: the programming model, with tokens, panics and loops.

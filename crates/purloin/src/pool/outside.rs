@@ -28,6 +28,7 @@ use crate::scheduler::Scheduler;
 use crate::sleep::{Latch, Waiter};
 use crate::sync::thread;
 use crate::this_thread::{block, current_call, current_scope, raise};
+use crate::tracing::CallersSpan;
 use crate::unwind::{AbortOnUnwind, FirstPanic, discard};
 
 const PANIC_IN_WAIT: &str = "a thread has panicked while it waited for the pool";
@@ -38,6 +39,8 @@ struct AwaitedCall<F, R> {
     call: Call,
     /// The scope around the calling code.
     scope: CancelFlag,
+    /// The span around the calling code.
+    span: CallersSpan,
     /// In the frame of that thread. The thread that runs the call holds it.
     latch: *const Latch,
 }
@@ -48,6 +51,7 @@ impl<F, R> AwaitedCall<F, R> {
             task: InFrame::new(f),
             call,
             scope,
+            span: CallersSpan::current(),
             latch,
         }
     }
@@ -78,7 +82,8 @@ impl<F, R> AwaitedCall<F, R> {
         // SAFETY: by this function's contract the call lives until `end`.
         unsafe {
             let f = InFrame::take(&raw mut (*this).task);
-            let (call, scope) = (&(*this).call, (*this).scope);
+            let (call, scope, span) = (&(*this).call, (*this).scope, &(*this).span);
+            let f = |token: Token<'_, S>| span.run(|| f(token));
             let run = || worker.with_call(call, || runtime::call_in(worker, scope, f));
             let result = worker.run_for_others(call.has_caller(), run);
             Self::end(this, worker.pool(), result);
@@ -139,6 +144,8 @@ fn detached<S: Scheduler, F>(f: F, generation: u64) -> Injected<S>
 where
     F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
 {
+    let span = CallersSpan::current();
+    let f = move |token: Token<'_, S>| span.run(|| f(token));
     Job::boxed(move |thread| {
         let call = Call::new(null(), generation);
         let run = || runtime::call_in(thread, CancelFlag::NONE, f);

@@ -58,6 +58,7 @@ use crate::sync::asymmetric;
 use crate::sync::plain::OnceLock;
 use crate::sync::thread;
 use crate::this_thread::{in_scope, raise};
+use crate::tracing::CallersSpan;
 use crate::unwind::{Panic, catch, catch_apart};
 
 /// The state of a finish, in its [`Scope`].
@@ -166,9 +167,11 @@ impl<S: Scheduler> Finish<S> {
     where
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'scope,
     {
+        let span = CallersSpan::current();
+        let task = move |token: Token<'_, S>| span.run(|| task(token));
         match self.frame_to_push() {
-            Some((thread, frame)) => self.push::<false, F>(thread, frame, task),
-            None => self.enqueue(self.job::<false, F>(task)),
+            Some((thread, frame)) => self.push::<false, _>(thread, frame, task),
+            None => self.enqueue(self.job::<false, _>(task)),
         }
     }
 
@@ -358,7 +361,8 @@ impl<S: Scheduler> Finish<S> {
         F: for<'t> Fn(Token<'t, S>) + Send + Sync + 'scope,
     {
         let pool = self.pool();
-        let f = Arc::new(f);
+        let span = CallersSpan::current();
+        let f = Arc::new(move |token: Token<'_, S>| span.run(|| f(token)));
         for worker in 0..pool.workers {
             let (f, queue) = (Arc::clone(&f), Arc::clone(self.queue()));
             let job: Job<'scope, S> = Job::boxed(move |thread| {

@@ -18,6 +18,7 @@ use crate::scheduler::{Scheduler, TaskPool};
 use crate::sleep::UNTIMED;
 use crate::sync::asymmetric;
 use crate::sync::thread;
+use crate::tracing::InCallersSpan;
 use crate::unwind::{Panic, catch, catch_apart, discard};
 
 impl<S: Scheduler> Token<'_, S> {
@@ -134,7 +135,7 @@ where
     }
     // SAFETY: the task is the owner's again, by `pop` or by `stolen_result`, and nothing has
     // been pushed to its slot since.
-    let b = unsafe { Second::<S, B, RB>::closure(&*slot) };
+    let b = unsafe { Second::<S, B, RB>::closure(&*slot) }.into_closure();
     let rb = b(Token { thread, top: slot });
     (ra, rb)
 }
@@ -281,17 +282,17 @@ fn stack_is_full<S: Scheduler>(thread: Me<'_, S>) -> ! {
 /// If closure and result both fit a slot, the slot holds a bitwise copy of the closure, and only
 /// that copy is used. The address of this value is then never taken, and it needs no register while
 /// the first closure runs. Otherwise the slot holds a pointer to this value.
-struct Second<S, B, R>(InFrame<B, R>, PhantomData<S>);
+struct Second<S, B, R>(InFrame<InCallersSpan<B>, R>, PhantomData<S>);
 
 impl<S: Scheduler, B, R> Second<S, B, R>
 where
     B: for<'t> FnOnce(Token<'t, S>) -> R,
 {
-    const IN_SLOT: bool = fits::<B>() && fits::<Result<R, Panic>>();
+    const IN_SLOT: bool = fits::<InCallersSpan<B>>() && fits::<Result<R, Panic>>();
 
     #[inline(always)]
     fn new(closure: B) -> Self {
-        Second(InFrame::new(closure), PhantomData)
+        Second(InFrame::new(InCallersSpan::new(closure)), PhantomData)
     }
 
     /// Writes the task to a slot.
@@ -307,9 +308,9 @@ where
         // other copy.
         unsafe {
             if const { Self::IN_SLOT } {
-                slot.write::<B>(Self::run_in_slot, self.0.copy());
+                slot.write::<InCallersSpan<B>>(Self::run_in_slot, self.0.copy());
             } else {
-                slot.write::<*mut InFrame<B, R>>(Self::run_in_frame, &mut self.0);
+                slot.write::<*mut InFrame<InCallersSpan<B>, R>>(Self::run_in_frame, &mut self.0);
             }
         }
     }
@@ -320,14 +321,14 @@ where
     ///
     /// The caller has taken the task, and calls this once.
     #[inline(always)]
-    unsafe fn closure(slot: &Slot<S>) -> B {
+    unsafe fn closure(slot: &Slot<S>) -> InCallersSpan<B> {
         // SAFETY: the caller has taken the task, so the slot still holds the value that `write_to`
         // wrote, and only this call moves the closure out.
         unsafe {
             if const { Self::IN_SLOT } {
-                slot.read::<B>()
+                slot.read::<InCallersSpan<B>>()
             } else {
-                InFrame::take(slot.read::<*mut InFrame<B, R>>())
+                InFrame::take(slot.read::<*mut InFrame<InCallersSpan<B>, R>>())
             }
         }
     }
@@ -344,7 +345,7 @@ where
             if const { Self::IN_SLOT } {
                 slot.read()
             } else {
-                InFrame::result(slot.read::<*mut InFrame<B, R>>())
+                InFrame::result(slot.read::<*mut InFrame<InCallersSpan<B>, R>>())
             }
         }
     }
@@ -357,7 +358,8 @@ where
         // SAFETY: the caller has taken the task, which includes the closure and the place for the
         // result.
         unsafe {
-            slot.write_result(catch(|| Self::closure(slot)(Token::at_top(thread))));
+            let run = || Self::closure(slot).run(|b| b(Token::at_top(thread)));
+            slot.write_result(catch(run));
         }
     }
 
@@ -369,8 +371,9 @@ where
         // SAFETY: the caller has taken the task, which includes the closure and the place for the
         // result. Both lie in the frame of the join, which waits until the task is done.
         unsafe {
-            let task = slot.read::<*mut InFrame<B, R>>();
-            InFrame::end(task, catch(|| InFrame::take(task)(Token::at_top(thread))));
+            let task = slot.read::<*mut InFrame<InCallersSpan<B>, R>>();
+            let run = || InFrame::take(task).run(|b| b(Token::at_top(thread)));
+            InFrame::end(task, catch(run));
         }
     }
 }

@@ -20,6 +20,8 @@
 //!    the room.
 //!
 //! A process that was forked records nothing, and writes no file.
+//!
+//! [`subscriber`] is about the crate `tracing`, which has spans and subscribers of its own.
 
 pub(crate) mod buffer;
 pub(crate) mod collect;
@@ -28,12 +30,15 @@ mod exit;
 mod files;
 mod processor_time;
 mod state;
+mod subscriber;
 mod thread;
 
 use std::sync::Arc;
 
 pub(crate) use collect::{is_forked, program};
 pub(crate) use exit::at_exit;
+pub use subscriber::CallersSpan;
+pub(crate) use subscriber::InCallersSpan;
 pub(crate) use thread::{asleep, ended_handoff, enter, forked, time_of_wake, wakes};
 pub use thread::{span, watch_spans};
 

@@ -7,7 +7,7 @@ use purloin_trace::Activity;
 
 use super::buffer::{Buffer, Record};
 use super::state::{self, OFF, ON, STATE, UNKNOWN, is_on};
-use super::{collect, files};
+use super::{collect, files, subscriber};
 use crate::stats::clock::ticks;
 use crate::sync::plain::Ordering;
 use crate::this_thread::is_worker;
@@ -147,6 +147,9 @@ pub(crate) fn ended_handoff() {
 /// steals a part, that part is not in the span unless it has a span of its own. Without a traced pool, this costs a
 /// load and a branch.
 ///
+/// With the feature `tracing`, the subscriber of the crate `tracing` also gets the span, with this name, the target
+/// `purloin` and the level `DEBUG`, whether or not a pool is traced. There, a stolen part is in the span, too.
+///
 /// ```
 /// let index = purloin::span("build the index", || [3, 1, 2].map(|n| n * n));
 /// assert_eq!(index, [9, 1, 4]);
@@ -169,6 +172,7 @@ pub fn span<R>(name: &'static str, f: impl FnOnce() -> R) -> R {
         }
     }
 
+    let f = || subscriber::in_span(name, f);
     if STATE.load(Ordering::Relaxed) == OFF || !find_out() {
         return f();
     }

@@ -5,13 +5,14 @@ use std::mem::offset_of;
 use std::ptr::NonNull;
 
 use super::*;
+use crate::tracing::InCallersSpan;
 
 /// The object of a future. `PENDING` is 1 if the task was made with inputs, and else 0.
 #[repr(C)]
 pub(super) struct Object<S: Scheduler, F, T, const PENDING: usize> {
     task: Task<S>,
     message: Message<T>,
-    closure: UnsafeCell<MaybeUninit<F>>,
+    closure: UnsafeCell<MaybeUninit<InCallersSpan<F>>>,
     pending: [MaybeUninit<Pending>; PENDING],
 }
 
@@ -64,7 +65,7 @@ where
                 keeps_ticket: AtomicBool::new(false),
             },
             message: Message::new(None),
-            closure: UnsafeCell::new(MaybeUninit::new(closure)),
+            closure: UnsafeCell::new(MaybeUninit::new(InCallersSpan::new(closure))),
             pending: [const { MaybeUninit::uninit() }; PENDING],
         };
         // SAFETY: the caller guarantees it.
@@ -86,9 +87,12 @@ where
     /// # Safety
     ///
     /// The caller has claimed the closure, or is both holders, and calls this once.
-    unsafe fn take_closure(object: NonNull<Self>) -> F {
+    unsafe fn take_closure(
+        object: NonNull<Self>,
+    ) -> impl for<'t> FnOnce(Token<'t, S>) -> T + use<S, F, T, PENDING> {
         // SAFETY: the caller has the closure to itself, and moves it out once.
-        unsafe { (*object.as_ref().closure.get()).assume_init_read() }
+        let closure = unsafe { (*object.as_ref().closure.get()).assume_init_read() };
+        move |token: Token<'_, S>| closure.run(|f| f(token))
     }
 
     /// Implements [`Task::run`].
