@@ -25,9 +25,17 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use purloin::implement::CallersSpan;
+
 use crate::sync::lock;
 
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
+
+/// Makes a job, which runs in the current span of the crate `tracing`.
+pub(crate) fn job(f: impl FnOnce() + Send + 'static) -> Job {
+    let span = CallersSpan::current();
+    Box::new(move || span.run(f))
+}
 
 /// Time for which a thread watches the jobs. Meanwhile it finds no other tasks of the pool.
 const WATCH: Duration = Duration::from_micros(20);

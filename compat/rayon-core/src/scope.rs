@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::ptr::null;
 
 use purloin::Pool;
+use purloin::implement::CallersSpan;
 
 use crate::broadcast::BroadcastContext;
 use crate::fifo::Fifos;
@@ -205,7 +206,9 @@ impl<'scope> ScopeFifo<'scope> {
                 body(unsafe { this.get() });
             });
         };
-        self.fifos.push(index, Box::new(body));
+        let span = CallersSpan::current();
+        let task = move |scope: &ScopeFifo<'scope>| span.run(|| body(scope));
+        self.fifos.push(index, Box::new(task));
         self.base.scope().spawn(move |_| {
             let this = &this;
             // SAFETY: this is a task of the scope.

@@ -4,7 +4,7 @@ use purloin::Pool;
 use purloin::implement::is_worker;
 
 use crate::global::with_current;
-use crate::jobs::Job;
+use crate::jobs::{Job, job};
 use crate::registry::{Registry, add_place, current};
 
 /// Hands a job to the current pool, and returns.
@@ -23,7 +23,7 @@ pub fn spawn<F>(func: F)
 where
     F: FnOnce() + Send + 'static,
 {
-    let job: Job = Box::new(func);
+    let job = job(func);
     spawn_here(|registry| registry.push(job));
 }
 
@@ -32,7 +32,7 @@ pub fn spawn_fifo<F>(func: F)
 where
     F: FnOnce() + Send + 'static,
 {
-    let job: Job = Box::new(func);
+    let job = job(func);
     spawn_here(|registry| registry.push_fifo(job));
 }
 

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use crate::broadcast::{BroadcastContext, broadcast_in, spawn_broadcast_in};
+use crate::jobs::job;
 use crate::registry::{ThreadPool, Worker, current};
 use crate::scope::{Scope, ScopeFifo, scope_fifo_in, scope_in};
 use crate::spawn::{spawn_fifo_in, spawn_in};
@@ -112,7 +113,7 @@ impl ThreadPool {
     where
         OP: FnOnce() + Send + 'static,
     {
-        spawn_in(&self.pool, &self.registry, Box::new(op));
+        spawn_in(&self.pool, &self.registry, job(op));
     }
 
     /// Hands a job to this pool. See [`spawn_fifo`](crate::spawn_fifo()).
@@ -120,7 +121,7 @@ impl ThreadPool {
     where
         OP: FnOnce() + Send + 'static,
     {
-        spawn_fifo_in(&self.pool, &self.registry, Box::new(op));
+        spawn_fifo_in(&self.pool, &self.registry, job(op));
     }
 
     /// Lets each thread of this pool run `op` once. See
