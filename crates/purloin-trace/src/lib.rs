@@ -110,7 +110,7 @@ pub struct Track {
 
 /// A thread's use of processors, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(any(feature = "read-live", test), derive(serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 pub struct ProcessorTime {
     /// The time in which the thread ran on a processor.
     pub ran: u64,

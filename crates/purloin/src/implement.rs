@@ -11,8 +11,8 @@ pub use crate::pool::Batch;
 pub use crate::stats::clock;
 pub use crate::this_thread::pause;
 pub use crate::token_free::{join_context_or, join_or};
-pub use crate::tracing::watch_spans;
 pub use crate::tracing::CallersSpan;
+pub use crate::tracing::watch_spans;
 pub use crate::tunables::{Tunable, all as tunables};
 
 use std::sync::Weak;

@@ -1,6 +1,6 @@
 //! `purloin top`.
 //!
-//! - [`programs`]: the programs that can be watched, and their snapshots.
+//! - [`programs`]: the programs that can be watched, and their snapshots, which [`read`] reads.
 //! - [`figures`]: what happened between two snapshots.
 //! - [`picture`]: the figures as lines of text.
 //! - [`screen`]: the terminal.
@@ -8,6 +8,7 @@
 mod figures;
 mod picture;
 mod programs;
+mod read;
 mod screen;
 
 use std::io::IsTerminal;

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use purloin_command::Failure;
-use purloin_trace::live::{self, ReadError, Snapshot};
+use purloin_trace::live::{self, Snapshot};
+
+use super::read::{ReadError, read};
 
 /// How long a program may take to answer, on a machine with much else to do.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -150,7 +152,7 @@ impl Program {
                 });
             }
         }
-        let snapshot = Snapshot::read(&line).map_err(Lost::Read)?;
+        let snapshot = read(&line).map_err(Lost::Read)?;
         Ok(Look { time, snapshot })
     }
 

@@ -5,17 +5,13 @@
 
 #[cfg(unix)]
 mod place;
-#[cfg(any(feature = "read-live", test))]
-mod read;
 mod write;
 
 use std::collections::BTreeMap;
 
 #[cfg(unix)]
 pub use place::{check_directory, directories, make_directory, process_of, socket};
-#[cfg(any(feature = "read-live", test))]
-pub use read::ReadError;
-#[cfg(any(feature = "read-live", test))]
+#[cfg(feature = "serde")]
 use serde::Deserialize;
 
 use crate::ProcessorTime;
@@ -25,7 +21,7 @@ pub const VERSION: u64 = 1;
 
 /// What all pools of a program do at a moment.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(any(feature = "read-live", test), derive(Deserialize))]
+#[cfg_attr(feature = "serde", derive(Deserialize))]
 pub struct Snapshot {
     /// The name of the program.
     pub program: String,
@@ -37,7 +33,7 @@ pub struct Snapshot {
 
 /// What a pool does at a moment.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(any(feature = "read-live", test), derive(Deserialize))]
+#[cfg_attr(feature = "serde", derive(Deserialize))]
 pub struct Pool {
     /// The number of the pool in the program.
     pub id: u64,
@@ -55,7 +51,7 @@ pub struct Pool {
 
 /// A pool that makes no progress.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(any(feature = "read-live", test), derive(Deserialize))]
+#[cfg_attr(feature = "serde", derive(Deserialize))]
 pub struct Stuck {
     /// For how long at least it has made none, in nanoseconds.
     pub nanoseconds: u64,
@@ -65,7 +61,7 @@ pub struct Stuck {
 
 /// What a worker does at a moment, and what it has done since its pool was built.
 #[derive(Clone, Debug, Default, PartialEq)]
-#[cfg_attr(any(feature = "read-live", test), derive(Deserialize))]
+#[cfg_attr(feature = "serde", derive(Deserialize))]
 pub struct Worker {
     /// What it does.
     pub does: Does,
@@ -85,8 +81,8 @@ pub struct Worker {
 
 /// What a worker does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(any(feature = "read-live", test), derive(Deserialize))]
-#[cfg_attr(any(feature = "read-live", test), serde(rename_all = "snake_case"))]
+#[cfg_attr(feature = "serde", derive(Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Does {
     /// It has nothing to do, and sleeps.
     #[default]
@@ -105,7 +101,7 @@ pub enum Does {
 
 /// Where a worker's time has gone, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(any(feature = "read-live", test), derive(Deserialize))]
+#[cfg_attr(feature = "serde", derive(Deserialize))]
 pub struct Times {
     /// Running the program.
     pub running: u64,

@@ -418,5 +418,5 @@ unsafe fn copy_all<W: Worker, T: Send>(w: &mut W, blocks: &[Vec<T>], mut to: Pla
         count + piece.len
     };
     let count = fold(w, Indices(0..pieces.len()), || 0, step, |a, b| a + b);
-    check_len(count == pieces.iter().map(|piece| piece.len).sum::<usize>());
+    check_len(count == pieces.iter().map(|piece| piece.len).sum());
 }

@@ -1,8 +1,7 @@
 //! Reads a snapshot.
 
+use purloin_trace::live::{Snapshot, VERSION};
 use serde::Deserialize;
-
-use super::{Snapshot, VERSION};
 
 /// Why a line cannot be read as a snapshot.
 #[derive(Debug)]
@@ -13,31 +12,29 @@ pub enum ReadError {
     Syntax(serde_json::Error),
 }
 
-impl Snapshot {
-    /// Reads a snapshot from a line that [`to_line`](Self::to_line) has written.
-    ///
-    /// # Errors
-    ///
-    /// Returns an error if the line has another version, or is no snapshot.
-    pub fn read(line: &str) -> Result<Snapshot, ReadError> {
-        #[derive(Deserialize)]
-        struct Header {
-            version: u64,
-        }
-
-        let header: Header = serde_json::from_str(line).map_err(ReadError::Syntax)?;
-        if header.version != VERSION {
-            return Err(ReadError::Version(header.version));
-        }
-        serde_json::from_str(line).map_err(ReadError::Syntax)
+/// Reads a snapshot from a line that [`Snapshot::to_line`] has written.
+///
+/// # Errors
+///
+/// Returns an error if the line has another version, or is no snapshot.
+pub fn read(line: &str) -> Result<Snapshot, ReadError> {
+    #[derive(Deserialize)]
+    struct Header {
+        version: u64,
     }
+
+    let header: Header = serde_json::from_str(line).map_err(ReadError::Syntax)?;
+    if header.version != VERSION {
+        return Err(ReadError::Version(header.version));
+    }
+    serde_json::from_str(line).map_err(ReadError::Syntax)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ProcessorTime;
-    use crate::live::{Does, Pool, Stuck, Times, Worker};
+    use purloin_trace::ProcessorTime;
+    use purloin_trace::live::{Does, Pool, Stuck, Times, Worker};
 
     #[test]
     fn a_snapshot_reads_back_as_it_was_written() {
@@ -85,16 +82,16 @@ mod tests {
         };
         let line = snapshot.to_line();
         assert_eq!(line.find('\n'), Some(line.len() - 1));
-        assert_eq!(Snapshot::read(&line).unwrap(), snapshot);
+        assert_eq!(read(&line).unwrap(), snapshot);
     }
 
     #[test]
     fn another_version_is_not_read() {
         let line = r#"{"version":2,"program":7}"#;
-        assert!(matches!(Snapshot::read(line), Err(ReadError::Version(2))));
+        assert!(matches!(read(line), Err(ReadError::Version(2))));
         for line in ["", "{}", r#"{"version":1}"#] {
-            let read = Snapshot::read(line);
-            assert!(matches!(read, Err(ReadError::Syntax(_))), "{line}");
+            let result = read(line);
+            assert!(matches!(result, Err(ReadError::Syntax(_))), "{line}");
         }
     }
 }
