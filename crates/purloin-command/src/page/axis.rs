@@ -104,7 +104,7 @@ impl Axis {
 pub(super) fn plain(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_string(),
-        size if size < 1e-3 || size >= 1e7 => format!("{value:.0e}"),
+        size if !(1e-3..1e7).contains(&size) => format!("{value:.0e}"),
         size if size >= 10_000.0 => crate::format::grouped(value.round() as u64),
         _ => format!("{}", (value * 1e3).round() / 1e3),
     }

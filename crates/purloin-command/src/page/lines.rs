@@ -16,8 +16,16 @@ pub struct Lines {
     pub scale: Scale,
     /// The lines.
     pub series: Vec<Series>,
-    /// A shaded region with a name: its lower and upper end for each number of cores.
-    pub region: Option<(&'static str, Vec<(f64, f64, f64)>)>,
+    /// A shaded region.
+    pub region: Option<Region>,
+}
+
+/// A shaded region of a chart.
+pub struct Region {
+    /// The name, for the legend.
+    pub name: &'static str,
+    /// Numbers of cores, each with the lower and the upper end of the region.
+    pub ends: Vec<(f64, f64, f64)>,
 }
 
 /// One line of a chart.
@@ -59,7 +67,7 @@ impl Lines {
 
     fn draw(&self, label: &str) -> Result<String, std::fmt::Error> {
         let mut html = String::new();
-        let region = self.region.iter().flat_map(|(_, region)| region);
+        let region = self.region.iter().flat_map(|region| &region.ends);
         let points = || self.series.iter().flat_map(|series| &series.points);
         let cores = points()
             .map(|point| point.0)
@@ -110,7 +118,7 @@ impl Lines {
             HEIGHT + 36.0,
             self.horizontal
         )?;
-        if let Some((_, ends)) = &self.region {
+        if let Some(Region { ends, .. }) = &self.region {
             let low = ends.iter().filter_map(|&(cores, low, _)| at(cores, low));
             let high = ends
                 .iter()
@@ -180,7 +188,7 @@ impl Lines {
                 escape(&series.name)
             )?;
         }
-        if let Some((name, _)) = &self.region {
+        if let Some(Region { name, .. }) = &self.region {
             write!(
                 html,
                 "<li><svg width=\"22\" height=\"14\" aria-hidden=\"true\"><path class=\"band\" \
@@ -251,7 +259,10 @@ mod tests {
             horizontal: "cores",
             scale: Scale::Logarithmic,
             series: (0..9).map(series).collect(),
-            region: Some(("in theory", vec![(1.0, 0.9, 1.0), (64.0, 30.0, 64.0)])),
+            region: Some(Region {
+                name: "in theory",
+                ends: vec![(1.0, 0.9, 1.0), (64.0, 30.0, 64.0)],
+            }),
         };
         let html = lines.figure("a chart", String::new()).html;
         // Eight lines have two points each, and a mark in the legend. The other one is a guide.

@@ -12,7 +12,7 @@ use std::fmt::Write;
 
 pub use self::axis::Scale;
 pub use self::dots::{Dots, Row};
-pub use self::lines::{Lines, Series};
+pub use self::lines::{Lines, Region, Series};
 use crate::Machine;
 use crate::table::Table;
 

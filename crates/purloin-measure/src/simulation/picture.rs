@@ -180,7 +180,10 @@ pub fn lines_of(picture: &Picture) -> Vec<page::Lines> {
         region: (!panel.region.is_empty()).then(|| {
             let ends = panel.region.iter();
             let ends = ends.map(|&(cores, low, high)| (cores.into(), low, high));
-            (IN_THEORY, ends.collect())
+            page::Region {
+                name: IN_THEORY,
+                ends: ends.collect(),
+            }
         }),
     };
     picture.rows.iter().flatten().map(lines).collect()
