@@ -9,6 +9,8 @@ pub use crate::cancel::CancelState;
 pub use crate::loops::{in_order, in_pieces};
 pub use crate::pool::Batch;
 pub use crate::stats::clock;
+#[cfg(loom)]
+pub use crate::sync::model_builder;
 pub use crate::this_thread::pause;
 pub use crate::token_free::{join_context_or, join_or};
 pub use crate::tracing::CallersSpan;

@@ -108,8 +108,7 @@ impl Jobs {
 }
 
 fn check(workers: usize, model: impl Fn(Arc<Model>) + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
+    let builder = purloin::implement::model_builder(3);
     builder.check(move || {
         let task_pool = |_| {
             let channels = Channels::new(workers, Stealing::One, true);
@@ -274,8 +273,7 @@ impl Model {
 
 #[test]
 fn messages_of_two_senders_are_received_once_each() {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
+    let builder = purloin::implement::model_builder(3);
     builder.check(|| {
         let channel = Arc::new(Fifo::new(2));
         let senders = [1, 2].map(|message| {
@@ -326,8 +324,7 @@ fn a_cell_is_written_again_after_it_was_read() {
 /// A message that a thread has sent before it told another thread comes first.
 #[test]
 fn a_message_comes_before_those_that_it_has_caused() {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
+    let builder = purloin::implement::model_builder(3);
     builder.check(|| {
         let channel = Arc::new(Fifo::new(2));
         let told = Arc::new(AtomicUsize::new(0));

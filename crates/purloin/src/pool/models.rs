@@ -10,8 +10,6 @@
 
 use std::sync::Arc;
 
-use loom::model::Builder;
-
 use crate::sync::{AtomicUsize, Ordering, plain, spin_loop, thread};
 use crate::{Pool, Worker};
 
@@ -26,8 +24,7 @@ pub(crate) fn check(
     preemptions: usize,
     program: impl Fn(&Pool) + Send + Sync + 'static,
 ) {
-    let mut model = Builder::new();
-    model.preemption_bound.get_or_insert(preemptions);
+    let mut model = crate::sync::model_builder(preemptions);
     model.max_branches = 100_000;
     let program = Arc::new(program);
     model.check(move || {

@@ -326,8 +326,7 @@ mod models {
 
     #[test]
     fn a_watcher_that_ends_misses_no_work() {
-        let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = Some(3);
+        let builder = crate::sync::model_builder(3);
         builder.check(|| {
             let model = Arc::new(Model::default());
             let others = [(); 2].map(|()| {

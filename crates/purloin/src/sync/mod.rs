@@ -92,6 +92,15 @@ mod model {
     }
     pub(crate) use model_local as thread_local;
 
+    /// Returns a builder that explores a model with at most this many preemptions, and with no more than
+    /// `LOOM_MAX_PREEMPTIONS` if that is set.
+    pub fn model_builder(preemptions: usize) -> loom::model::Builder {
+        let mut builder = loom::model::Builder::new();
+        let limit = builder.preemption_bound.unwrap_or(preemptions);
+        builder.preemption_bound = Some(preemptions.min(limit));
+        builder
+    }
+
     /// Lets another thread of the model run.
     pub fn spin_loop() {
         yield_now();

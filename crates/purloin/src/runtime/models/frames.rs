@@ -87,8 +87,7 @@ impl Model {
 }
 
 fn check(model: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
+    let builder = crate::sync::model_builder(3);
     builder.check(model);
 }
 

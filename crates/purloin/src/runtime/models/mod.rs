@@ -69,8 +69,7 @@ impl<S: ReachesIn> Model<S> {
         scheduler: S,
         model: impl Fn(Arc<Model<S>>) + Sync + Send + 'static,
     ) {
-        let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = Some(preemptions);
+        let builder = crate::sync::model_builder(preemptions);
         builder.check(move || {
             model(Arc::new(Model {
                 tasks: scheduler.task_pool(task_stack(4), 3),

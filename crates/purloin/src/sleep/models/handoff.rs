@@ -79,8 +79,7 @@ fn a_publication_wakes_the_worker_that_received_a_processor() {
 /// The first thread of the spare worker does not start.
 #[test]
 fn a_task_runs_although_the_first_thread_for_it_does_not_start() {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
+    let builder = crate::sync::model_builder(3);
     builder.check(|| {
         let (starts, started) = (Arc::new(AtomicUsize::new(0)), Arc::new(Notify::new()));
         let start = {

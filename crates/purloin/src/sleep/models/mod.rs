@@ -39,8 +39,7 @@ impl Model {
         preemptions: usize,
         model: impl Fn(Arc<Model>) + Sync + Send + 'static,
     ) {
-        let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = Some(preemptions);
+        let builder = crate::sync::model_builder(preemptions);
         builder.check(move || model(Arc::new(Model::of(Sleep::for_model(workers, spares)))));
     }
 
