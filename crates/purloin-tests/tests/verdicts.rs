@@ -1,8 +1,8 @@
 //! Small programs that are slow for a known reason, and whether the verdict of a trace finds it.
 //!
 //! Without arguments, this runs each program in a process of its own with `PURLOIN_REPORT`, and prints the verdict that
-//! the page has. With the name of a program, it is that program. The verdicts depend on times, so this needs a machine
-//! with two idle processors: run it with `./x prove verdicts`.
+//! the page has. With the name of a program as its argument, it runs only that program. The verdicts depend on times, so
+//! this needs a machine with two idle processors: run it with `./x prove verdicts`.
 
 #![allow(missing_docs)]
 
@@ -163,7 +163,7 @@ static PROGRAMS: &[Program] = &[
         in_pool(|| {
             for _ in 0..200 {
                 // One number of each cache line.
-                let sum = |i: usize| numbers[i * 8 % numbers.len() + i / (numbers.len() / 8)];
+                let sum = |i: usize| numbers[i * 8];
                 black_box(purloin::map_reduce(
                     0..numbers.len() / 8,
                     sum,
@@ -220,7 +220,7 @@ static PROGRAMS: &[Program] = &[
     }),
 ];
 
-/// Verdicts that claim nothing. They are not right for a program with a reason, and they mislead nobody.
+/// Verdicts that name no reason. For a slow program they are neither right nor misleading.
 const CLAIM_NOTHING: [&str; 3] = ["busy", "short", "nothing"];
 
 const US: Duration = Duration::from_micros(1);
@@ -258,9 +258,14 @@ fn in_pool(f: impl FnOnce() + Send) {
 /// Runs a program with these variables.
 fn run(program: &Program, workers: usize, variables: &[(&str, &Path)]) {
     let mut command = Command::new(std::env::current_exe().expect("this is a program"));
-    command
-        .arg(program.name)
-        .env("PURLOIN_WORKERS", workers.to_string());
+    command.arg(program.name);
+    // The user's own variables would change the run.
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("PURLOIN_") {
+            command.env_remove(name);
+        }
+    }
+    command.env("PURLOIN_WORKERS", workers.to_string());
     command.envs(variables.iter().copied());
     assert!(
         command.status().expect("it starts").success(),
@@ -306,8 +311,8 @@ fn main() -> ExitCode {
         let (mut kind, mut title) = verdict(program, &folder);
         for _ in 0..3 {
             if kind == "oversubscribed" && !program.right.contains(&&*kind) {
-                // Another program may have used the processors. Then the verdict was right, and says nothing of this
-                // one.
+                // Another program may have used the processors. Then the verdict is about that program, so this run
+                // is repeated.
                 (kind, title) = verdict(program, &folder);
             }
         }

@@ -87,7 +87,11 @@ impl CriticalPath {
     pub fn main_place(&self) -> Option<PathRow<'_>> {
         let rows = self.rows();
         let half = rows.first()?.time / 2.0;
-        let most = rows.into_iter().skip(1).filter(|row| row.time > half);
+        // Steals have no work, and are no place in the program.
+        let most = rows
+            .into_iter()
+            .skip(1)
+            .filter(|row| row.time > half && row.work > 0.0);
         most.max_by_key(|row| row.depth)
     }
 
@@ -204,6 +208,13 @@ mod tests {
         let path = CriticalPath::default();
         assert_eq!((path.rows(), path.main_place()), (Vec::new(), None));
         assert_eq!(path.to_string(), "");
+        let steals = CriticalPath {
+            places: vec![
+                place("the program", None, 1.0, 9.0),
+                place("steals", Some(0), 2.0, 0.0),
+            ],
+        };
+        assert_eq!(steals.main_place(), None);
         let circle = CriticalPath {
             places: vec![place("a", Some(1), 1.0, 1.0), place("b", Some(0), 1.0, 1.0)],
         };
