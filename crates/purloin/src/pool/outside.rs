@@ -140,11 +140,10 @@ fn run_from_outside<S: Scheduler>(pool: &Shared<S>, f: CallOnce<'_, S>) -> threa
 
 /// Returns a job that runs `f` as a call that no thread waits for. The job counts towards `generation`, if that
 /// is one.
-fn detached<S: Scheduler, F>(f: F, generation: u64) -> Injected<S>
+fn detached<S: Scheduler, F>(f: F, span: CallersSpan, generation: u64) -> Injected<S>
 where
     F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
 {
-    let span = CallersSpan::current();
     let f = move |token: Token<'_, S>| span.run(|| f(token));
     Job::boxed(move |thread| {
         let call = Call::new(null(), generation);
@@ -196,7 +195,11 @@ impl<S: Scheduler> Shared<S> {
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
     {
         self.check_process();
-        self.inject(detached(f, NO_GENERATION), null(), null());
+        self.inject(
+            detached(f, CallersSpan::current(), NO_GENERATION),
+            null(),
+            null(),
+        );
     }
 
     /// Returns a job that runs `f`, and that [`Pool::wait`] waits for, and its generation.
@@ -205,11 +208,13 @@ impl<S: Scheduler> Shared<S> {
         F: for<'t> FnOnce(Token<'t, S>) + Send + 'static,
     {
         self.check_process();
+        // Before the job counts, because a subscriber may panic.
+        let span = CallersSpan::current();
         let generation = match S::DETECTS_QUIESCENCE {
             true => NO_GENERATION,
             false => self.quiescence.spawned(self.current().map(Me::generation)),
         };
-        (generation, detached(f, generation))
+        (generation, detached(f, span, generation))
     }
 
     /// Records that a job of this generation has ended.

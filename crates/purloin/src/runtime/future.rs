@@ -75,6 +75,7 @@ use crate::scheduler::{Scheduler, TaskPool};
 use crate::sync::thread;
 use crate::sync::{AtomicBool, Ordering};
 use crate::this_thread::{block_until, keep_orphan};
+use crate::tracing::InCallersSpan;
 use crate::unwind::{Panic, catch, drop_cancelled};
 
 /// What a future belongs to.
@@ -114,6 +115,8 @@ where
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send,
     T: Send,
 {
+    // Before the stack is looked at, because a subscriber is code of the program, and may make a future.
+    let closure = InCallersSpan::new(closure);
     thread.pop_claimed_tickets(token_top);
     // The scope of the frame, which waits for the ticket.
     let scope = thread.scope();
@@ -157,6 +160,7 @@ where
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
     T: Send + 'scope,
 {
+    let closure = InCallersSpan::new(closure);
     let origin = finish.origin(Kind::Scoped);
     let object = promise::allocate::<Object<S, F, T, 0>>();
     // SAFETY: the memory is new, and the object is written once.
@@ -188,6 +192,8 @@ where
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'scope,
     T: Send + 'scope,
 {
+    // Before the hold, because a subscriber may panic.
+    let closure = InCallersSpan::new(closure);
     // The inputs and the closure may borrow from the scope until the task begins.
     finish.hold();
     let object = match finish.pool().current() {
@@ -302,6 +308,7 @@ where
     F: for<'t> FnOnce(Token<'t, S>) -> T + Send + 'static,
     T: Send + 'static,
 {
+    let closure = InCallersSpan::new(closure);
     let object = promise::allocate::<Object<S, F, T, 0>>();
     let origin = Origin::new(pool, kind, CancelFlag::NONE, Lineage::NONE);
     // SAFETY: the memory is new, and the object is written once.

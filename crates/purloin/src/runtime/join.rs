@@ -30,12 +30,14 @@ impl<S: Scheduler> Token<'_, S> {
         A: for<'u> FnOnce(Token<'u, S>) -> RA,
         B: for<'u> FnOnce(Token<'u, S>) -> RB,
     {
+        // First of all, because a subscriber is code of the program, and may push a future.
+        let b = InCallersSpan::new(b);
         let (thread, slot) = (self.thread, self.top);
         let tasks = &thread.tasks;
-        let is_open = (!OLD || tasks.stack().is_top(slot))
+        let is_open = (!(OLD || b.has_called_subscriber()) || tasks.stack().is_top(slot))
             && tasks.stack().has_room_at(slot)
             && tasks.is_open(slot);
-        if const { in_registers::<A, B>() } {
+        if const { in_registers::<A, InCallersSpan<B>>() } {
             if is_open {
                 join_at::<false, _, _, _, _, _>(thread, slot, a, b)
             } else {
@@ -94,7 +96,7 @@ fn join_at<const SERVE: bool, S: Scheduler, A, B, RA, RB>(
     thread: Me<'_, S>,
     slot: *mut Slot<S>,
     a: A,
-    b: B,
+    b: InCallersSpan<B>,
 ) -> (RA, RB)
 where
     A: for<'t> FnOnce(Token<'t, S>) -> RA,
@@ -143,7 +145,7 @@ where
 /// Joins when a thief has asked for tasks, or the token is stale, or the stack may end at the slot.
 #[cold]
 #[inline(never)]
-fn join_slowly<S: Scheduler, A, B, RA, RB>(thread: Me<'_, S>, a: A, b: B) -> (RA, RB)
+fn join_slowly<S: Scheduler, A, B, RA, RB>(thread: Me<'_, S>, a: A, b: InCallersSpan<B>) -> (RA, RB)
 where
     A: for<'t> FnOnce(Token<'t, S>) -> RA,
     B: for<'t> FnOnce(Token<'t, S>) -> RB,
@@ -291,8 +293,8 @@ where
     const IN_SLOT: bool = fits::<InCallersSpan<B>>() && fits::<Result<R, Panic>>();
 
     #[inline(always)]
-    fn new(closure: B) -> Self {
-        Second(InFrame::new(InCallersSpan::new(closure)), PhantomData)
+    fn new(closure: InCallersSpan<B>) -> Self {
+        Second(InFrame::new(closure), PhantomData)
     }
 
     /// Writes the task to a slot.

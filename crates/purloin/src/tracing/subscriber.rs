@@ -3,9 +3,13 @@
 //! - The spans of [`span`](super::span()) reach the subscriber ([`in_span`]).
 //! - The span that is current where a task is made is current inside the task ([`CallersSpan`]).
 //!
-//! A current span belongs to a thread. So does the subscriber, if the program has set one for a thread alone. Each place
-//! where a closure becomes a task keeps both with the closure: joins (and with them loops and sorts), spawns, futures,
-//! calls from outside, jobs and broadcasts. The thread that runs the closure enters the span if it is not current there.
+//! A current span belongs to a thread. Each place where a closure becomes a task keeps the span and its subscriber with the
+//! closure: joins (and with them loops and sorts), spawns, futures, calls from outside, jobs and broadcasts. The thread that
+//! runs the closure enters the span if it is not current there. If that thread has no subscriber, it gets the task's one:
+//! the program may have set it for the thread alone that has made the task.
+//!
+//! A subscriber is code of the program. It may panic, and it may itself use the pool. So it is called before a task gets its
+//! place on the stack, and before anything is counted.
 //!
 //! The owner of a join's task knows that the span is current: it runs the task where it has made it, so it enters nothing.
 //!
@@ -21,7 +25,7 @@
 //! # Cost
 //!
 //! Without the feature, a [`CallersSpan`] is empty, and each function here is a plain call. With it, and without a
-//! subscriber, a task costs a load and a branch more.
+//! subscriber, a task costs a load and a branch more, and is a word larger.
 
 pub use imp::CallersSpan;
 pub(super) use imp::in_span;
@@ -42,6 +46,12 @@ impl<F> InCallersSpan<F> {
         }
     }
 
+    /// Returns whether making this value has called a subscriber, which is code of the program.
+    #[inline(always)]
+    pub(crate) fn has_called_subscriber(&self) -> bool {
+        self.span.is_some()
+    }
+
     /// Returns the closure, for a thread that is in the span.
     #[inline(always)]
     pub(crate) fn into_closure(self) -> F {
@@ -58,19 +68,21 @@ impl<F> InCallersSpan<F> {
 
 #[cfg(feature = "tracing")]
 mod imp {
+    use std::cell::Cell;
+
     use tracing_core::callsite::{self, Callsite};
     use tracing_core::dispatcher::{self, DefaultGuard, Dispatch};
     use tracing_core::field::FieldSet;
     use tracing_core::metadata::{Kind, Metadata};
     use tracing_core::span::{Attributes, Id};
-    use tracing_core::subscriber::Interest;
+    use tracing_core::subscriber::{Interest, NoSubscriber};
     use tracing_core::{Level, LevelFilter, identify_callsite};
 
     use crate::sync::plain::OnceLock;
 
     /// The span of the crate `tracing` that was current where this value was made, and its subscriber. Empty without
     /// the feature `tracing`, and without a subscriber.
-    pub struct CallersSpan(Option<Context>);
+    pub struct CallersSpan(Option<Box<Context>>);
 
     impl CallersSpan {
         /// Returns the current span of this thread.
@@ -80,12 +92,52 @@ mod imp {
             CallersSpan((!is_off).then(Context::current))
         }
 
+        /// Returns whether there was a subscriber.
+        #[inline(always)]
+        pub(crate) fn is_some(&self) -> bool {
+            self.0.is_some()
+        }
+
         /// Calls `f` in the span.
         #[inline(always)]
         pub fn run<R>(&self, f: impl FnOnce() -> R) -> R {
             // The guard leaves the span also after a panic of `f`.
-            let _entered = self.0.as_ref().map(Context::enter);
+            let _entered = self.0.as_deref().map(Context::enter);
             f()
+        }
+    }
+
+    crate::sync::thread_local! {
+        /// Whether the subscriber of this thread is that of a task.
+        static IS_LENT: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// Lends this thread the subscriber of a task, until it is dropped.
+    struct Lent {
+        /// Restores the subscriber of this thread.
+        _default: DefaultGuard,
+        was_lent: bool,
+    }
+
+    impl Lent {
+        /// Returns `None` if the thread has a subscriber of its own, and in code of a subscriber, which must not be
+        /// replaced.
+        fn new(subscriber: &Dispatch) -> Option<Lent> {
+            let was_lent = IS_LENT.try_with(Cell::get).ok()?;
+            let has_own = dispatcher::get_current(|own| !own.is::<NoSubscriber>())?;
+            (was_lent || !has_own).then(|| {
+                let _ = IS_LENT.try_with(|is_lent| is_lent.set(true));
+                Lent {
+                    _default: dispatcher::set_default(subscriber),
+                    was_lent,
+                }
+            })
+        }
+    }
+
+    impl Drop for Lent {
+        fn drop(&mut self) {
+            let _ = IS_LENT.try_with(|is_lent| is_lent.set(self.was_lent));
         }
     }
 
@@ -99,14 +151,16 @@ mod imp {
     impl Context {
         #[cold]
         #[inline(never)]
-        fn current() -> Self {
-            dispatcher::get_default(|subscriber| Context {
-                subscriber: subscriber.clone(),
-                span: (subscriber.current_span().id()).map(|span| subscriber.clone_span(span)),
+        fn current() -> Box<Self> {
+            dispatcher::get_default(|subscriber| {
+                Box::new(Context {
+                    subscriber: subscriber.clone(),
+                    span: (subscriber.current_span().id()).map(|span| subscriber.clone_span(span)),
+                })
             })
         }
 
-        /// Makes the subscriber and the span those of this thread until the guard is dropped.
+        /// Makes the span the current one of this thread until the guard is dropped.
         #[cold]
         #[inline(never)]
         fn enter(&self) -> Entered<'_> {
@@ -114,14 +168,15 @@ mod imp {
                 context: self,
                 left: Vec::new(),
                 has_entered: false,
-                _subscriber: Some(dispatcher::set_default(&self.subscriber)),
+                _lent: Lent::new(&self.subscriber),
             };
             loop {
                 match (self.subscriber.current_span().id(), &self.span) {
                     (current, span) if current == span.as_ref() => break,
                     (Some(current), _) if entered.left.len() < MOST_LEFT => {
+                        // Cloned first: the thread may be all that keeps the span open.
+                        entered.left.push(self.subscriber.clone_span(current));
                         self.subscriber.exit(current);
-                        entered.left.push(current.clone());
                     }
                     (_, Some(span)) => {
                         self.subscriber.enter(span);
@@ -143,7 +198,7 @@ mod imp {
                 context: self,
                 left: Vec::new(),
                 has_entered: true,
-                _subscriber: None,
+                _lent: None,
             }
         }
     }
@@ -166,8 +221,8 @@ mod imp {
         /// The spans that this thread has left, the innermost first.
         left: Vec<Id>,
         has_entered: bool,
-        /// Restores the subscriber of this thread, after the drop of this value.
-        _subscriber: Option<DefaultGuard>,
+        /// Dropped after this value has restored the spans.
+        _lent: Option<Lent>,
     }
 
     impl Drop for Entered<'_> {
@@ -178,6 +233,7 @@ mod imp {
             }
             while let Some(span) = self.left.pop() {
                 subscriber.enter(&span);
+                subscriber.try_close(span);
             }
         }
     }
@@ -278,6 +334,12 @@ mod imp {
         #[inline(always)]
         pub fn current() -> Self {
             CallersSpan
+        }
+
+        /// Returns whether there was a subscriber.
+        #[inline(always)]
+        pub(crate) fn is_some(&self) -> bool {
+            false
         }
 
         /// Calls `f` in the span.

@@ -271,18 +271,3 @@ fn two_subscribers_get_the_spans_of_their_own_threads() {
         assert_eq!(log.count("caller", What::Entered), 2);
     }
 }
-
-#[test]
-fn a_subscriber_for_the_whole_program_gets_the_spans_of_tasks() {
-    let (log, subscriber) = Log::new();
-    tracing::dispatcher::set_global_default(subscriber).unwrap();
-    let pool = pool(2);
-    info_span!("for the program").in_scope(|| {
-        let names = pool.broadcast(|_| span("on a worker", || current().unwrap()));
-        assert_eq!(names, ["on a worker"; 2]);
-    });
-    assert_eq!(
-        log.count("on a worker", What::Opened(Some("for the program"))),
-        2
-    );
-}

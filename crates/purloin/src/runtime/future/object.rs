@@ -52,7 +52,7 @@ where
         memory: NonNull<Self>,
         finish: *const Finish<S>,
         origin: Origin<S>,
-        closure: F,
+        closure: InCallersSpan<F>,
     ) {
         // A future without a scope has a job.
         let channel = Oneshot::new(origin.kind.is_detached());
@@ -65,7 +65,7 @@ where
                 keeps_ticket: AtomicBool::new(false),
             },
             message: Message::new(None),
-            closure: UnsafeCell::new(MaybeUninit::new(InCallersSpan::new(closure))),
+            closure: UnsafeCell::new(MaybeUninit::new(closure)),
             pending: [const { MaybeUninit::uninit() }; PENDING],
         };
         // SAFETY: the caller guarantees it.
