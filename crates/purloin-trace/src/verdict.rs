@@ -9,7 +9,7 @@
 
 use crate::format::{with_unit, workers};
 use crate::overview::Overview;
-use crate::timeline::{Interval, State, Timeline};
+use crate::timeline::{State, Timeline};
 use crate::{Baseline, CriticalPath, Trace};
 
 /// A verdict, for people.
@@ -355,21 +355,25 @@ impl Case<'_> {
         let costly = sizes.costly as f64 / sizes.steals.max(1) as f64;
         let are_small = costly > 0.5 || sizes.median < SMALL_TASK;
         (sizes.steals >= MANY_STEALS && are_small).then_some(())?;
-        let is_lost = |interval: &&Interval| {
-            let is_search = matches!(
-                interval.state,
-                State::Searching | State::Stealing | State::Blocked
-            );
-            is_search && interval.end - interval.begin < LONG_SEARCH
+        // A search that ends in sleep has found no task, and not a small one.
+        let lost_by = |timeline: &Timeline| -> u64 {
+            let states = timeline.intervals.iter().map(|interval| interval.state);
+            let next = states.skip(1).chain([State::Running]);
+            let searches = timeline
+                .intervals
+                .iter()
+                .zip(next)
+                .filter(|(interval, next)| {
+                    let is_search = matches!(
+                        interval.state,
+                        State::Searching | State::Stealing | State::Blocked
+                    );
+                    is_search && *next != State::Asleep
+                });
+            let lengths = searches.map(|(interval, _)| interval.end - interval.begin);
+            lengths.filter(|&length| length < LONG_SEARCH).sum()
         };
-        let intervals = pool
-            .timelines
-            .iter()
-            .flat_map(|timeline| &timeline.intervals);
-        let lost: u64 = intervals
-            .filter(is_lost)
-            .map(|interval| interval.end - interval.begin)
-            .sum();
+        let lost: u64 = pool.timelines.iter().map(lost_by).sum();
         let lost = lost as f64 / (pool.workers as u64 * pool.duration()).max(1) as f64;
         let title = format!(
             "The tasks that thieves got are too small: half of them ran for less than {}, and a steal took {}. Fork \
@@ -381,7 +385,8 @@ impl Case<'_> {
             "{} of {} steals took longer than the task that they brought.",
             sizes.costly, sizes.steals
         );
-        Some((lost, verdict(Kind::Grain, title, vec![detail])))
+        let details = vec![detail].into_iter().filter(|_| costly > 0.5).collect();
+        Some((lost, verdict(Kind::Grain, title, details)))
     }
 
     fn alone(&self) -> Option<Reason> {

@@ -4,16 +4,9 @@ use smallvec::SmallVec;
 
 use super::places::Place;
 
-/// A part of the critical path, or of a path that may become part of it.
+/// A chain of strands that begins with the program: its ticks in each place.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Path {
-    /// The path begins where the child before this one was made, or where the frame began if this is its first child.
-    /// Usually, this is the number of children so far. It is less if the path leads through the task of an earlier
-    /// child, whose result the frame has fetched.
-    pub since: usize,
-    /// The ticks in each place.
-    pub times: SmallVec<[(Place, f64); 1]>,
-}
+pub(super) struct Path(SmallVec<[(Place, f64); 2]>);
 
 /// How two parallel parts of a program are run best.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -27,60 +20,53 @@ pub(super) enum Order {
 }
 
 impl Path {
-    /// Returns a path that begins where there are this many children.
-    pub fn from(since: usize) -> Path {
-        Path {
-            since,
-            ..Path::default()
-        }
+    /// Returns the ticks in each place.
+    pub fn times(&self) -> &[(Place, f64)] {
+        &self.0
     }
 
     /// Adds time in a place.
     pub fn add(&mut self, place: Place, ticks: f64) {
-        match self.times.iter_mut().find(|(other, _)| *other == place) {
+        match self.0.iter_mut().find(|(other, _)| *other == place) {
             Some((_, sum)) => *sum += ticks,
-            None => self.times.push((place, ticks)),
+            None => self.0.push((place, ticks)),
         }
     }
 
-    /// Adds the time of a steal.
-    pub fn add_steal(&mut self, ticks: f64) {
-        if ticks > 0.0 {
-            self.add(Place::STEALS, ticks);
-        }
-    }
-
-    /// Lets another path follow.
-    pub fn append(&mut self, other: &Path) {
-        for &(place, ticks) in &other.times {
-            self.add(place, ticks);
-        }
-    }
-
-    /// Lets two parallel parts follow, which both begin at the end of this path.
-    pub fn fork(&mut self, first: &Path, second: &Path, order: Order) {
-        match order {
+    /// Joins this path, that of the second part, with that of the first part. Both parts began at the end of `begun`.
+    pub fn join(&mut self, begun: &Path, first: &Path, order: Order) {
+        let cost = match order {
             Order::Serial => {
-                self.append(first);
-                self.append(second);
+                first
+                    .0
+                    .iter()
+                    .for_each(|&(place, ticks)| self.add(place, ticks));
+                begun
+                    .0
+                    .iter()
+                    .for_each(|&(place, ticks)| self.add(place, -ticks));
+                return self.settle();
             }
             Order::FirstLast(cost) => {
-                self.append(first);
-                self.add_steal(cost);
+                self.clone_from(first);
+                cost
             }
-            Order::SecondLast(cost) => {
-                self.append(second);
-                self.add_steal(cost);
-            }
+            Order::SecondLast(cost) => cost,
+        };
+        if cost > 0.0 {
+            self.add(Place::STEALS, cost);
         }
     }
 
-    /// Makes the times proportionally longer or shorter, so that together they are `ticks`.
-    pub fn scale_to(&mut self, ticks: f64) {
-        let sum: f64 = self.times.iter().map(|(_, ticks)| ticks).sum();
-        let factor = if sum > 0.0 { ticks / sum } else { 0.0 };
-        for (_, ticks) in &mut self.times {
-            *ticks *= factor;
+    /// Spreads what is below zero over the other places. If the first part has waited for the task of a frame further
+    /// out, its path may lead past `begun`.
+    fn settle(&mut self) {
+        let sum = |times: &[(Place, f64)]| times.iter().map(|time| time.1).sum::<f64>();
+        let all = sum(&self.0);
+        self.0.retain(|time| time.1 > 0.0);
+        let rest = sum(&self.0);
+        if rest > all {
+            self.0.iter_mut().for_each(|time| time.1 *= all / rest);
         }
     }
 }

@@ -72,8 +72,6 @@ pub(crate) struct Evaluator {
 struct Frame {
     /// The index in `children` of its first child.
     first: usize,
-    /// When it began.
-    begun: f64,
     /// The tasks that it waits for, and that frames within it have made.
     left_behind: Vec<Child>,
 }
@@ -84,7 +82,7 @@ struct Child {
     /// The path until its beginning.
     before: Path,
     ended: Times,
-    /// The path from its beginning to its end.
+    /// The path until its end.
     path: Path,
     /// The number of the future, if it is one.
     number: Option<u32>,
@@ -99,7 +97,7 @@ impl Evaluator {
             costs,
             work: 0.0,
             now: [0.0; COSTS],
-            path: Path::from(0),
+            path: Path::default(),
             work_of_places: Vec::new(),
             enclosing: Vec::new(),
             children: Vec::new(),
@@ -135,25 +133,26 @@ impl Evaluator {
         }
         match mark {
             Mark::Join | Mark::Split | Mark::Finish | Mark::Spawn | Mark::OuterSpawn(_) => {
-                self.begin(self.now);
+                self.begin();
             }
             Mark::Second => {
                 self.end_frame();
-                let &(begun, _) = self.enclosing.last().expect("an end has a beginning");
-                self.begin(begun);
+                let (begun, before) = self.enclosing.last().expect("an end has a beginning");
+                let (begun, before) = (*begun, before.clone());
+                self.begin();
+                (self.now, self.path) = (begun, before);
             }
             Mark::Joined => {
                 self.end_frame();
                 let (ended, first) = self.end();
                 let (begun, before) = self.end();
                 let order = self.both(begun, ended);
-                let second = std::mem::replace(&mut self.path, before);
-                self.path.fork(&first, &second, order);
+                self.path.join(&before, &first, order);
             }
             Mark::Future | Mark::OuterFuture(_) => {
                 self.open.push(self.futures);
                 self.futures += 1;
-                self.begin(self.now);
+                self.begin();
             }
             Mark::Spawned => self.end_child(None),
             Mark::FutureDone => {
@@ -163,9 +162,7 @@ impl Evaluator {
             Mark::Got(number) => self.get(number),
             Mark::Finished => {
                 self.end_frame();
-                let (_, before) = self.end();
-                let body = std::mem::replace(&mut self.path, before);
-                self.path.append(&body);
+                self.end();
             }
             Mark::End => self.end_frame(),
         }
@@ -178,7 +175,7 @@ impl Evaluator {
 
     /// Returns the time of the critical path in each place, with the last cost of a steal.
     pub(crate) fn times_on_path(&self) -> &[(Place, f64)] {
-        &self.path.times
+        self.path.times()
     }
 
     /// Returns the work in a place.
@@ -195,17 +192,13 @@ impl Evaluator {
         (size, self.tasks)
     }
 
-    /// Begins a frame inside the current one, at this time.
-    fn begin(&mut self, begun: Times) {
-        let path = Path::from(self.children.len());
-        self.enclosing
-            .push((self.now, std::mem::replace(&mut self.path, path)));
+    /// Begins a frame inside the current one.
+    fn begin(&mut self) {
+        self.enclosing.push((self.now, self.path.clone()));
         self.frames.push(Frame {
             first: self.children.len(),
-            begun: begun[FOLLOWED],
             left_behind: Vec::new(),
         });
-        self.now = begun;
     }
 
     /// Returns when the innermost join, finish or task began, and the path until then.
@@ -232,10 +225,11 @@ impl Evaluator {
                 in_parallel.min(serially(place).max(before[place]))
             });
             if self.now[FOLLOWED] > before[FOLLOWED] {
-                match self.now[FOLLOWED] < serially(FOLLOWED) {
-                    true => self.follow(frame.begun, child.path, costs[FOLLOWED]),
-                    false => self.path.append(&child.path),
-                }
+                let order = match self.now[FOLLOWED] < serially(FOLLOWED) {
+                    true => Order::FirstLast(costs[FOLLOWED]),
+                    false => Order::Serial,
+                };
+                self.path.join(&child.before, &child.path, order);
             }
         }
     }
@@ -244,11 +238,11 @@ impl Evaluator {
     fn end_child(&mut self, future: Option<u32>) {
         self.end_frame();
         let (begun, before) = self.end();
-        let mut child = Child {
+        let child = Child {
             begun,
-            before: Path::default(),
             ended: self.now,
-            path: std::mem::replace(&mut self.path, before),
+            path: std::mem::replace(&mut self.path, before.clone()),
+            before,
             number: future,
             is_got: false,
         };
@@ -257,8 +251,6 @@ impl Evaluator {
             0 => {
                 self.made
                     .extend(future.map(|number| (number, self.children.len())));
-                let path = Path::from(self.children.len() + 1);
-                child.before = std::mem::replace(&mut self.path, path);
                 self.children.push(child);
             }
             skipped => {
@@ -285,42 +277,16 @@ impl Evaluator {
     fn join_last_child(&mut self) {
         let child = self.children.pop().expect("the frame has a child");
         let order = match child.is_got {
-            true => {
-                let is_later = child.ended[FOLLOWED] > self.now[FOLLOWED];
-                for (now, ended) in self.now.iter_mut().zip(child.ended) {
-                    *now = now.max(ended);
-                }
-                match is_later {
-                    true => Order::FirstLast(0.0),
-                    false => Order::SecondLast(0.0),
-                }
-            }
+            true => self.wait(child.ended),
             false => self.both(child.begun, child.ended),
         };
-        if self.path.since > self.children.len() {
-            let rest = std::mem::replace(&mut self.path, child.before);
-            self.path.fork(&child.path, &rest, order);
-            return;
-        }
-        // The path leads through an earlier child, and not through the beginning of this one.
-        match order {
-            Order::Serial => self.path.append(&child.path),
-            Order::FirstLast(cost) => {
-                self.path = child.before;
-                self.path.append(&child.path);
-                self.path.add_steal(cost);
-            }
-            Order::SecondLast(cost) => self.path.add_steal(cost),
-        }
+        self.path.join(&child.before, &child.path, order);
     }
 
     /// Fetches the result of a future, possibly in a frame other than its own.
     fn get(&mut self, number: u32) {
-        let (begun, ended, path, own) = if let Some(&(frame, place)) = self.left_behind.get(&number)
-        {
-            let child = &mut self.frames[frame].left_behind[place];
-            child.is_got = true;
-            (child.begun, child.ended, child.path.clone(), None)
+        let child = if let Some(&(frame, place)) = self.left_behind.get(&number) {
+            &mut self.frames[frame].left_behind[place]
         } else {
             let found = self.made.binary_search_by_key(&number, |made| made.0);
             // If the future's frame has ended, that frame has waited for the future.
@@ -329,45 +295,32 @@ impl Evaluator {
             };
             let place = self.made[index].1;
             let is_own = self.frames.last().is_some_and(|frame| place >= frame.first);
-            if is_own && place + 1 == self.children.len() {
+            if is_own && place + 1 == self.children.len() && !self.children[place].is_got {
                 self.made.pop();
                 return self.join_last_child();
             }
-            let child = &mut self.children[place];
-            child.is_got = true;
-            let own = is_own.then_some(place);
-            (child.begun, child.ended, child.path.clone(), own)
+            &mut self.children[place]
         };
-        match self.both(begun, ended) {
-            Order::Serial => self.path.append(&path),
-            Order::SecondLast(cost) => self.path.add_steal(cost),
-            Order::FirstLast(cost) => match own {
-                Some(place) => {
-                    self.path = Path {
-                        since: place + 1,
-                        ..path
-                    };
-                    self.path.add_steal(cost);
-                }
-                None => {
-                    let frame = self.frames.last().expect("the program is a frame");
-                    let last = self.children.get(frame.first..).and_then(<[Child]>::last);
-                    let since = last.map_or(frame.begun, |child| child.begun[FOLLOWED]);
-                    self.follow(since, path, cost);
-                }
-            },
-        }
+        let is_first = !std::mem::replace(&mut child.is_got, true);
+        let (begun, ended) = (child.begun, child.ended);
+        let (before, path) = (child.before.clone(), child.path.clone());
+        let order = match is_first {
+            true => self.both(begun, ended),
+            false => self.wait(ended),
+        };
+        self.path.join(&before, &path, order);
     }
 
-    /// Lets the critical path lead through a task that another frame has made. The path until `since`, where the
-    /// current frame or its last child began, stays as it is. So the task gets the time since then.
-    fn follow(&mut self, since: f64, path: Path, cost: f64) {
-        self.path = Path {
-            since: self.children.len(),
-            ..path
-        };
-        self.path.add_steal(cost);
-        self.path.scale_to(self.now[FOLLOWED] - since);
+    /// Waits for a task that ends at this time, and whose steal was paid for.
+    fn wait(&mut self, ended: Times) -> Order {
+        let is_later = ended[FOLLOWED] > self.now[FOLLOWED];
+        for (now, ended) in self.now.iter_mut().zip(ended) {
+            *now = now.max(ended);
+        }
+        match is_later {
+            true => Order::FirstLast(0.0),
+            false => Order::SecondLast(0.0),
+        }
     }
 
     /// Advances to the time when both of two parallel parts have ended. They began together; the first one ended

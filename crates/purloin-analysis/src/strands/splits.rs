@@ -34,6 +34,7 @@ impl<'r> Worker for Splits<'r> {
         f(Splits(self.0.token()))
     }
 
+    #[track_caller]
     fn future<F, T>(&mut self, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(Splits<'r>) -> T + Send + 'static,

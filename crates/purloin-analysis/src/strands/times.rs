@@ -48,8 +48,10 @@ impl Sink {
                 correction,
                 is_first,
             } => {
-                let is_first = std::mem::replace(is_first, false);
-                receiver.push(correction.apply(is_first, strand, mark), mark, place);
+                let is_cold = *is_first || mark == Some(Mark::End);
+                // Parts of the first strand come without a mark.
+                *is_first &= mark.is_none();
+                receiver.push(correction.apply(is_cold, strand), mark, place);
             }
         }
     }
@@ -93,9 +95,8 @@ pub(super) struct Correction {
 }
 
 impl Correction {
-    fn apply(self, is_first: bool, ticks: f64, mark: Option<Mark>) -> f64 {
-        let is_cold = (is_first || mark == Some(Mark::End)) && ticks <= COLD;
-        let ticks = if ticks <= self.fine_limit || is_cold {
+    fn apply(self, is_cold: bool, ticks: f64) -> f64 {
+        let ticks = if ticks <= self.fine_limit || is_cold && ticks <= COLD {
             self.fine_mean
         } else {
             ticks
@@ -296,11 +297,26 @@ impl StrandTimes {
     /// Corrects all strands and passes them on.
     pub(super) fn replay(&self, correction: Correction, receiver: &mut Receiver) {
         let mut numbers = self.numbers.iter();
+        let has_mark = |strand: &TimesOfStrand| strand.code != NO_MARK;
+        // The first and the last strand, with their parts.
+        let first = self.strands.iter().position(has_mark).unwrap_or(0);
+        let inner = self
+            .strands
+            .split_last()
+            .map_or(&[][..], |(_, inner)| inner);
+        let last = inner
+            .iter()
+            .rposition(has_mark)
+            .map_or(0, |index| index + 1);
         for (index, strand) in self.strands.iter().enumerate() {
             // `add` has stored the code of a mark, or the code of none.
             let mark = Mark::from_code(strand.code, || numbers.next().copied());
-            let ticks = correction.apply(index == 0, strand.shortest.into(), mark);
-            receiver.push(ticks, mark, strand.place);
+            let is_cold = index <= first || index >= last;
+            receiver.push(
+                correction.apply(is_cold, strand.shortest.into()),
+                mark,
+                strand.place,
+            );
         }
     }
 }

@@ -98,6 +98,7 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
     ///
     /// If a dependency panics, the task begins all the same, and getting the result of the
     /// dependency panics.
+    #[track_caller]
     pub fn shared_future<F, T>(self, f: F) -> SharedHandle<T>
     where
         F: for<'t> FnOnce(S::Token<'t>) -> T + SendTask + 'scope,
@@ -120,6 +121,7 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
     /// # assert_eq!(text, "STEALS");
     /// # Ok::<(), purloin::BuildError>(())
     /// ```
+    #[track_caller]
     pub fn future<F, T>(self, f: F) -> Handle<T>
     where
         F: for<'t> FnOnce(S::Token<'t>) -> T + SendTask + 'scope,
@@ -135,6 +137,7 @@ impl<'scope, 'env, S: Spawner> After<'scope, 'env, S> {
     }
 
     /// Makes the task, if its result does not matter. Its panic reaches the finish.
+    #[track_caller]
     pub fn spawn<F>(self, task: F)
     where
         F: for<'t> FnOnce(S::Token<'t>) + SendTask + 'scope,

@@ -22,6 +22,7 @@ mod unix {
     use crate::sync::plain::{MutexGuard, Once};
     use std::cell::UnsafeCell;
 
+    use crate::pool::monitor;
     use crate::pool::shared::{Pools, lock_pools};
     use crate::sync::asymmetric;
     use crate::{this_thread, tracing};
@@ -63,5 +64,6 @@ mod unix {
         this_thread::forget();
         asymmetric::forked();
         tracing::forked();
+        monitor::close_in_child();
     }
 }

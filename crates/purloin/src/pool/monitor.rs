@@ -19,7 +19,7 @@ use std::time::Duration;
 use purloin_trace::live;
 
 use super::watched::{self, Progress};
-use crate::sync::plain::{Once, OnceLock};
+use crate::sync::plain::{AtomicI32, Once, OnceLock, Ordering};
 use crate::sync::{Instant, thread};
 use crate::tracing::environment::{complain, monitors};
 use crate::tracing::{at_exit, is_forked, program};
@@ -64,21 +64,32 @@ fn try_to_start() -> io::Result<()> {
     Ok(())
 }
 
+/// Makes the socket. It replaces that of a process that had this number and was killed. No client sees it before it
+/// listens and only this user may connect.
 fn listen(path: &Path) -> io::Result<UnixListener> {
-    let listener = match UnixListener::bind(path) {
-        // A process with this number was killed. One that answers has another view of process numbers, as in a
-        // container.
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-            if UnixStream::connect(path).is_ok() {
-                return Err(error);
-            }
-            fs::remove_file(path)?;
-            UnixListener::bind(path)?
-        }
-        listener => listener?,
-    };
-    fs::set_permissions(path, Permissions::from_mode(0o600))?;
+    let new = path.with_extension("new");
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => (),
+    }
+    let listener = UnixListener::bind(&new)?;
+    LISTENER.store(listener.as_raw_fd(), Ordering::Relaxed);
+    fs::set_permissions(&new, Permissions::from_mode(0o600))?;
+    fs::rename(&new, path)?;
     Ok(listener)
+}
+
+/// The descriptor of the socket, or -1.
+static LISTENER: AtomicI32 = AtomicI32::new(-1);
+
+/// Closes the socket in a process that was forked, which does not answer.
+pub(super) fn close_in_child() {
+    let descriptor = LISTENER.swap(-1, Ordering::Relaxed);
+    if descriptor >= 0 {
+        // SAFETY: this process has no other thread, and the listener is a value of a thread that it does not have, so no
+        // code uses the descriptor again.
+        unsafe { libc::close(descriptor) };
+    }
 }
 
 extern "C" fn remove_socket() {
@@ -132,6 +143,8 @@ fn send(client: &UnixStream, mut bytes: &[u8]) -> io::Result<()> {
     #[cfg(target_vendor = "apple")]
     const FLAGS: libc::c_int = 0;
 
+    #[cfg(target_vendor = "apple")]
+    set_no_sigpipe(client)?;
     let start = Instant::now();
     while !bytes.is_empty() {
         let left = PATIENCE.saturating_sub(start.elapsed());
@@ -150,6 +163,26 @@ fn send(client: &UnixStream, mut bytes: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Lets a client that is gone cause an error, and not a signal.
+#[cfg(target_vendor = "apple")]
+fn set_no_sigpipe(client: &UnixStream) -> io::Result<()> {
+    let on: libc::c_int = 1;
+    // SAFETY: the pointer is to a local value of the size that the option has.
+    let status = unsafe {
+        libc::setsockopt(
+            client.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_NOSIGPIPE,
+            (&raw const on).cast(),
+            size_of_val(&on) as libc::socklen_t,
+        )
+    };
+    match status {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 /// Returns whether a client belongs to the program's user, or is the superuser. The directory lets no other in, but the

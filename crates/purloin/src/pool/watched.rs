@@ -94,6 +94,8 @@ impl Progress {
 /// A pool at the moment when it last made progress.
 struct Seen {
     id: u64,
+    /// Whether it had something to do. If not, the work that it has at the next look may just have come.
+    was_busy: bool,
     /// The processor time of each worker.
     used: Vec<Duration>,
     progress: u64,
@@ -104,6 +106,7 @@ impl Seen {
     fn new(state: &PoolState) -> Seen {
         Seen {
             id: state.id,
+            was_busy: state.is_busy(),
             used: processor_times(state),
             progress: state.progress,
             since: Instant::now(),
@@ -126,7 +129,7 @@ impl Seen {
                 .any(|worker| worker.does == WorkerActivity::Runs);
         most.unwrap_or_default() > self.since.elapsed() / 20
             || self.progress != state.progress
-            || !state.is_busy()
+            || !(self.was_busy && state.is_busy())
             || may_compute
     }
 }

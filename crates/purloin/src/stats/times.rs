@@ -163,7 +163,7 @@ impl Timer {
 
     /// Reads the totals, with the current activity up to now.
     pub(crate) fn read(&self) -> Times {
-        loop {
+        for attempt in 1_u32.. {
             let version = self.version.load(Ordering::Acquire);
             let mut ticks_of = [0; ACTIVITIES];
             for (ticks, total) in ticks_of.iter_mut().zip(&self.totals) {
@@ -189,8 +189,13 @@ impl Timer {
                     crossing: to_time(self.crossing.load(Ordering::Relaxed) as f64),
                 };
             }
-            crate::sync::spin_loop();
+            // The worker may have lost its processor in the middle of a change.
+            match attempt % 100 {
+                0 => crate::sync::thread::yield_now(),
+                _ => crate::sync::spin_loop(),
+            }
         }
+        unreachable!("the worker ends each change")
     }
 }
 

@@ -11,7 +11,7 @@ use super::buffer::Buffer;
 use super::{processor_time, state};
 use crate::stats::clock::{nanoseconds_per_tick, ticks};
 use crate::sync::Instant;
-use crate::sync::plain::{AtomicU64, Mutex, OnceLock, Ordering, lock};
+use crate::sync::plain::{AtomicBool, AtomicU64, Mutex, OnceLock, Ordering, lock};
 use crate::sync::thread;
 
 /// Where all traces begin.
@@ -125,6 +125,9 @@ impl PoolRecord {
             end: AtomicU64::new(0),
             buffers: Mutex::default(),
         });
+        if purpose != Use::Watched {
+            IS_ANY_TRACED.store(true, Ordering::Relaxed);
+        }
         if purpose == Use::Kept {
             lock(&KEPT).pools.push(Arc::clone(&record));
         }
@@ -250,6 +253,14 @@ struct Kept {
 /// Maximum number of pools that have ended whose records are kept, and of bytes that their events take.
 const MAX_ENDED: usize = 50;
 const MAX_ENDED_SIZE: usize = 256 << 20;
+
+/// Whether there has been a pool with a trace.
+static IS_ANY_TRACED: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether there has been a pool with a trace. Pools that are only watched have none.
+pub(super) fn is_any_traced() -> bool {
+    IS_ANY_TRACED.load(Ordering::Relaxed)
+}
 
 /// The threads outside of all pools that have a buffer, with their names.
 static OUTSIDE: Mutex<Vec<(String, Arc<Buffer>)>> = Mutex::new(Vec::new());

@@ -81,8 +81,11 @@ fn with_own(f: impl FnOnce(&Buffer)) {
     });
 }
 
-/// Gives this thread a buffer if it has none, unless it is a worker of a pool that is not traced.
+/// Gives this thread a buffer if it has none, unless it is a worker of a pool that is not traced, or there is no trace.
 fn need_own() {
+    if !collect::is_any_traced() && files::settings().is_none() {
+        return;
+    }
     // If the value is gone, the thread is ending.
     let is_missing = OWN.try_with(|own| own.borrow().is_none()).unwrap_or(false);
     if is_missing

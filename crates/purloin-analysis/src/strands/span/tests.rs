@@ -148,11 +148,20 @@ fn another_frame_may_wait_for_a_future() {
     let (size, _) = self::size([0.0, 1.0], &futures[..2], 5.0);
     assert_eq!(size.spans, [10.0, 11.0]);
 }
+/// Checks that the path takes as long as the span, and in no place longer than all strands there.
 fn assert_path_adds_up(evaluator: &Evaluator) {
-    let times = evaluator.times_on_path().iter();
-    let on_path: f64 = times.map(|(_, ticks)| ticks).sum();
+    let times = evaluator.times_on_path();
+    let on_path: f64 = times.iter().map(|(_, ticks)| ticks).sum();
     let span = evaluator.result().0.spans[FOLLOWED];
-    assert!((on_path - span).abs() <= 1e-9 * span, "{on_path} of {span}");
+    let least = 1e-9 * span.max(1.0);
+    assert!((on_path - span).abs() <= least, "{on_path} of {span}");
+    for &(place, ticks) in times.iter().filter(|time| time.0 != Place::STEALS) {
+        let work = evaluator.work_of(place);
+        assert!(
+            (-least..=work + least).contains(&ticks),
+            "{ticks} of {work} in {place:?}"
+        );
+    }
 }
 
 /// Maximum number of frames within each other in a random program.
@@ -213,7 +222,8 @@ fn the_times_of_the_critical_path_add_up_to_the_span_in_random_programs() {
                 Mark::Got(number) if open.contains(&number) => continue,
                 _ => {}
             }
-            evaluator.push(f64::from(random(30)), Some(mark), Place::ROOT);
+            let place = Place(2 + random(5) as u16);
+            evaluator.push(f64::from(random(30)), Some(mark), place);
         }
         evaluator.push(1.0, Some(Mark::End), Place::ROOT);
         assert_path_adds_up(&evaluator);
@@ -270,4 +280,32 @@ fn the_critical_path_leads_through_a_future_and_not_through_what_its_maker_did_b
         path(&strands, [root, Place::STEALS, a, b]),
         [1.0, 4.0, 20.0, 0.0]
     );
+}
+
+#[test]
+fn the_critical_path_leads_through_what_the_maker_of_a_future_did_before_it() {
+    use Mark::*;
+    let [x, f] = [Place(2), Place(3)];
+    // The first closure of a join makes a future of the finish around the join, which the second closure fetches.
+    let strands = [
+        (Finish, 0.0, Place::ROOT),
+        (Join, 0.0, Place::ROOT),
+        (OuterFuture(1), 50.0, x),
+        (FutureDone, 10.0, f),
+        (Second, 0.0, x),
+        (Got(0), 0.0, Place::ROOT),
+        (Joined, 0.0, Place::ROOT),
+        (Finished, 0.0, Place::ROOT),
+    ];
+    assert_eq!(path(&strands, [x, f]), [50.0, 10.0]);
+    // The future runs from the time 10 to 110, while its maker goes on to 60.
+    let strands = [
+        (Future, 10.0, Place::ROOT),
+        (FutureDone, 100.0, f),
+        (Join, 50.0, x),
+        (Got(0), 0.0, x),
+        (Second, 0.0, x),
+        (Joined, 0.0, x),
+    ];
+    assert_eq!(path(&strands, [Place::ROOT, x, f]), [10.0, 0.0, 100.0]);
 }
