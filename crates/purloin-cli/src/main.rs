@@ -35,7 +35,7 @@ use purloin_command::{Failure, is_help, one_line, print};
   purloin predict nqueens.dag --cores 1,64,1024     how fast it would be on more cores
   purloin sim --cores 64,1024 --policy random,sets  which stealing policy is faster there
   purloin paper barriers --quick                    the tables and figures of a paper, on this machine
-  purloin top 1234                                  what the workers of a running program do
+  purloin top 1234                                  what the workers of a running program do (Unix only)
 
 Exit status: 0 for success, 1 for a wrong answer or a failed run, 2 for a mistake in the arguments."
 )]
@@ -108,7 +108,7 @@ fn explain(error: &clap::Error) -> String {
     }
     let unknown_option = culprit(ContextKind::InvalidArg).filter(|name| name.starts_with("--"));
     if let (ErrorKind::UnknownArgument, Some(name)) = (error.kind(), unknown_option)
-        && let Some(command) = std::env::args().find_map(|word| cli.find_subcommand(word))
+        && let Some(command) = std::env::args_os().find_map(|word| cli.find_subcommand(word))
     {
         let options = command.get_arguments().filter_map(|known| known.get_long());
         let options: Vec<_> = options.map(|known| format!("--{known}")).collect();

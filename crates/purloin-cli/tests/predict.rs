@@ -85,6 +85,7 @@ fn a_recording_predicts_more_cores() {
         "in theory",
         "measured",
         "times as fast as on one",
+        "<span>Recorded on a machine with ",
     ] {
         assert!(page.contains(part), "no {part}");
     }

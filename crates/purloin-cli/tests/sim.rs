@@ -110,7 +110,7 @@ fn a_machine_file_determines_the_number_of_cores() {
 fn a_sweep_is_shown_as_a_page() {
     let file = temporary("pictures").join("sweep.html");
     let page = |args: &[&str]| {
-        let html = ["--trials", "5", "--html", file.to_str().unwrap()];
+        let html = ["--html", file.to_str().unwrap()];
         assert!(
             purloin(&[&["sim"][..], args, &html].concat())
                 .status
@@ -122,6 +122,20 @@ fn a_sweep_is_shown_as_a_page() {
     assert!(several.contains("time relative to random") && several.contains("On 16 cores, "));
     let one = page(&["--cores", "4", "--policy", "random"]);
     assert!(one.contains("time in µs") && one.contains("with the policy random"));
+    assert!(
+        several.contains("with 95 % confidence intervals") && !several.contains("class=\"origin\"")
+    );
+    let single = page(&[
+        "--cores",
+        "4,16",
+        "--policy",
+        "random,half",
+        "--trials",
+        "1",
+    ]);
+    assert!(
+        single.contains("One trial has no confidence interval") && !single.contains(", with 95 %")
+    );
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::json;
 
@@ -24,7 +24,7 @@ struct Watched {
 impl Watched {
     fn new(name: &str) -> Watched {
         let directory = directory(name);
-        let program = Command::new(env!("CARGO_BIN_EXE_purloin"))
+        let mut program = Command::new(env!("CARGO_BIN_EXE_purloin"))
             .args(["bench", "--kernel", "fib=48", "--workers", "2"])
             .args(["--scheduler", "return-barrier", "--runs", "100"])
             .env("PURLOIN_MONITOR", "1")
@@ -34,7 +34,11 @@ impl Watched {
             .spawn()
             .unwrap();
         let socket = directory.join(format!("purloin/{}.socket", program.id()));
+        let start = Instant::now();
         while !socket.exists() {
+            let ended = program.try_wait().unwrap();
+            let in_time = start.elapsed() < Duration::from_secs(60);
+            assert!(in_time && ended.is_none(), "no socket; ended: {ended:?}");
             thread::sleep(Duration::from_millis(20));
         }
         Watched { directory, program }
@@ -60,6 +64,14 @@ fn directory(name: &str) -> PathBuf {
     directory
 }
 
+/// Makes the directory of the sockets in a directory from [`directory`]. Returns the path of this process's socket.
+fn own_socket(directory: &Path) -> PathBuf {
+    let inner = directory.join("purloin");
+    fs::create_dir(&inner).unwrap();
+    fs::set_permissions(&inner, PermissionsExt::from_mode(0o700)).unwrap();
+    inner.join(format!("{}.socket", std::process::id()))
+}
+
 /// Runs `purloin top` with these arguments.
 fn top(directory: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_purloin"));
@@ -81,8 +93,8 @@ fn refusal(directory: &Path, args: &[&str]) -> String {
 }
 
 #[test]
-fn one_look_shows_a_running_program() {
-    let watched = Watched::new("look");
+fn the_figures_of_an_interval_show_a_running_program() {
+    let watched = Watched::new("interval");
     let pid = watched.pid();
     // Standard output is no terminal. The only program needs no PID.
     for args in [
@@ -139,6 +151,9 @@ fn mistakes_get_one_line_each() {
         "{text}"
     );
 
+    let text = refusal(&directory, &["--once", "--json", "-"]);
+    assert!(text.contains("cannot be used with"), "{text}");
+
     let socket = directory.join(format!("purloin/{own}.socket"));
     let listener = UnixListener::bind(&socket).unwrap();
     let other = thread::spawn(move || {
@@ -171,4 +186,59 @@ fn mistakes_get_one_line_each() {
     fs::set_permissions(inner, PermissionsExt::from_mode(0o755)).unwrap();
     let text = refusal(&directory, &[&own]);
     assert!(text.contains("can be entered by other users"), "{text}");
+}
+
+#[test]
+fn the_name_of_a_program_does_not_act_on_the_terminal() {
+    let directory = directory("name");
+    let listener = UnixListener::bind(own_socket(&directory)).unwrap();
+    let program = thread::spawn(move || {
+        let line = r#"{"version":1,"program":"a\u001b[31mb","process":7,"pools":[]}"#;
+        // A list for each command, and two snapshots for the figures.
+        for _ in 0..4 {
+            let (mut client, _) = listener.accept().unwrap();
+            client.write_all(line.as_bytes()).unwrap();
+        }
+    });
+    let text = refusal(&directory, &["2147483647"]);
+    assert!(text.contains("(a?[31mb)"), "{text}");
+    let output = top(&directory, &["--interval", "0.1"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.starts_with("a?[31mb  process 7"), "{text}");
+    program.join().unwrap();
+    fs::remove_dir_all(directory).unwrap();
+}
+
+/// The program accepts no connection, and its queue is full, so that another connection waits for a place.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_stopped_program_does_not_stop_top() {
+    use socket2::{Domain, SockAddr, Socket, Type};
+
+    let directory = directory("stopped");
+    let address = SockAddr::unix(own_socket(&directory)).unwrap();
+    let new = || Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+    let program = new();
+    program.bind(&address).unwrap();
+    program.listen(1).unwrap();
+    let mut clients = Vec::new();
+    loop {
+        let client = new();
+        client.set_nonblocking(true).unwrap();
+        match client.connect(&address) {
+            Ok(()) => clients.push(client),
+            Err(error) => {
+                assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+                break;
+            }
+        }
+    }
+    let pid = std::process::id().to_string();
+    let start = Instant::now();
+    let output = top(&directory, &[&pid, "--once"]);
+    assert!(start.elapsed() < Duration::from_secs(30));
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("does not answer"), "{text}");
+    fs::remove_dir_all(directory).unwrap();
 }

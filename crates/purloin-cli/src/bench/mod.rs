@@ -32,7 +32,8 @@ use self::report::Report;
   purloin compare before.json after.json
 
 JSON: each cell has kernel, input, scheduler, workers, seconds (of each run), median_seconds,
-vs_serial (below 1 is faster than the serial elision), spread, answer, verified and stats.
+vs_serial (below 1 is faster than the serial elision), own_baseline (whether vs_serial compares with
+a sequential form in a peer's own language instead), spread, answer, verified and stats.
 
 Exit status: 0 if every answer was right, 1 if an answer was wrong or a run failed, 2 for a mistake
 in the arguments. A peer that is not installed, lacks a kernel, fails or hangs is left out with one
@@ -75,8 +76,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
 
-    /// Write the results as a page to this file: every run as a dot, speed-up against workers, and
-    /// the tables
+    /// Write the results as a page to this file: every run as a dot, the serial time divided by the
+    /// time against the number of workers, and the tables
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 }
@@ -188,11 +189,11 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if !prints_json && !cells.is_empty() {
         print(&table::text(&cells))?;
     }
-    if let Some(html) = html {
-        html.write_page(&page::page(&cells))?;
-    }
     if let Some(destination) = destination {
         destination.write(&Report::of(&cells))?;
+    }
+    if let Some(html) = html {
+        html.write_page(&page::page(&cells))?;
     }
     let wrong = cells.iter().filter(|cell| !cell.verified).map(|cell| {
         format!(

@@ -12,18 +12,14 @@ use super::table;
 pub fn page(cells: &[Cell]) -> Page {
     let mut sections: Vec<_> = table::kernels(cells)
         .zip(table::tables(cells))
-        .map(|(cells, (about, table))| Section {
-            title: format!("{}={}", cells[0].kernel, cells[0].input),
-            lead: about
-                .split_once("   ")
-                .unwrap_or_default()
-                .1
-                .replace("   ", " · "),
+        .map(|(cells, kernel)| Section {
+            title: kernel.job,
+            lead: kernel.facts.join(" · "),
             figures: [Some(times(cells)), speed_ups(cells)]
                 .into_iter()
                 .flatten()
                 .collect(),
-            tables: vec![("Medians of all runs".to_string(), table)],
+            tables: vec![("Medians of all runs".to_string(), kernel.table)],
         })
         .collect();
     let mut legend = table::legend(cells);
@@ -42,7 +38,8 @@ pub fn page(cells: &[Cell]) -> Page {
     Page {
         command: "purloin bench",
         title: match kernels.len() {
-            0..4 => kernels.into_iter().collect::<Vec<_>>().join(", "),
+            0 => "bench".to_string(),
+            1..4 => kernels.into_iter().collect::<Vec<_>>().join(", "),
             many => format!("{many} kernels"),
         },
         origin: this_machine(),
@@ -71,7 +68,7 @@ fn sentence(cells: &[Cell]) -> String {
         kernels => format!(", the geometric mean over {kernels} kernels"),
     };
     let takes = if means.len() > 1 {
-        "is fastest: it takes"
+        "has the lowest times:"
     } else {
         "takes"
     };
@@ -188,7 +185,7 @@ fn speed_ups(cells: &[Cell]) -> Option<Figure> {
         .iter()
         .map(|&number| (number as f64, number as f64, 0.0));
     let mut series = vec![Series {
-        name: "as fast as the number of workers".to_string(),
+        name: "ideal".to_string(),
         points: ideal.collect(),
         is_guide: true,
     }];
@@ -210,7 +207,20 @@ fn speed_ups(cells: &[Cell]) -> Option<Figure> {
         region: None,
     };
     Some(lines.figure(
-        "Chart of the speed-up against the number of workers. The table below has its inverse as × serial.",
-        "Speed-up over the serial elision against the number of workers, both on logarithmic scales.".into(),
+        "Chart of the serial time divided by the time, against the number of workers. The table below has the inverse \
+         as × serial.",
+        "Serial time divided by the time, against the number of workers, both on logarithmic scales.".into(),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_without_cells_has_a_title() {
+        let page = page(&[]);
+        assert_eq!(page.title, "bench");
+        assert_eq!(page.sentence, "Every scheduler was left out.");
+    }
 }

@@ -21,6 +21,8 @@ struct CellReport<'r> {
     seconds: &'r [f64],
     median_seconds: f64,
     vs_serial: f64,
+    /// Whether `vs_serial` compares with a sequential form in another language.
+    own_baseline: bool,
     spread: f64,
     answer: &'r str,
     verified: bool,
@@ -68,6 +70,7 @@ impl<'r> From<&'r Cell> for CellReport<'r> {
             seconds: &cell.seconds,
             median_seconds: cell.median(),
             vs_serial: cell.vs_serial(),
+            own_baseline: cell.has_own_baseline,
             spread: cell.spread(),
             answer: &cell.answer,
             verified: cell.verified,

@@ -12,8 +12,9 @@ use purloin_measure::bench::Cell;
 pub fn text(cells: &[Cell]) -> String {
     let machine = Machine::this();
     let mut text = format!("{}, {} cores\n", machine.processor, machine.cores);
-    for (job, table) in tables(cells) {
-        let _ = write!(text, "\n{job}\n{}", table.text());
+    for kernel in tables(cells) {
+        let facts = kernel.facts.join("   ");
+        let _ = write!(text, "\n{}   {facts}\n{}", kernel.job, kernel.table.text());
     }
     let costs = cost_tables(cells);
     let _ = write!(text, "\n{}", legend(cells));
@@ -41,8 +42,17 @@ fn width(cells: &[Cell]) -> usize {
     names.max().unwrap_or(0).max(26)
 }
 
-/// Returns a table for each kernel, with a line about the kernel.
-pub fn tables(cells: &[Cell]) -> Vec<(String, Table)> {
+/// The table of a kernel.
+pub struct KernelTable {
+    /// The kernel and its input.
+    pub job: String,
+    /// The number of tasks, the serial time and the answer.
+    pub facts: [String; 3],
+    pub table: Table,
+}
+
+/// Returns a table for each kernel.
+pub fn tables(cells: &[Cell]) -> Vec<KernelTable> {
     let width = width(cells);
     let table = |cells: &[Cell]| {
         let mut table = Table::new([
@@ -68,14 +78,16 @@ pub fn tables(cells: &[Cell]) -> Vec<(String, Table)> {
                 if cell.verified { "✓" } else { "WRONG" }.to_string(),
             ]);
         }
-        let Cell { kernel, input, .. } = &cells[0];
-        let about = format!(
-            "{kernel}={input}   {} tasks   serial elision: {}   answer: {}",
-            grouped(cells[0].tasks),
-            time(cells[0].serial),
-            cells[0].answer
-        );
-        (about, table)
+        let first = &cells[0];
+        KernelTable {
+            job: format!("{}={}", first.kernel, first.input),
+            facts: [
+                format!("{} tasks", grouped(first.tasks)),
+                format!("serial elision: {}", time(first.serial)),
+                format!("answer: {}", first.answer),
+            ],
+            table,
+        }
     };
     kernels(cells).map(table).collect()
 }

@@ -1,10 +1,10 @@
 //! Confidence intervals for the ratio of two sets of times: [`Ratio`].
 //!
 //! Times of runs are few and not normally distributed: most are near the least, and some are much longer. So the
-//! interval is the one that belongs to the Mann–Whitney test. It assumes only that the times of B are distributed like
-//! those of A multiplied by a factor. The estimate of the factor is the median of the ratios of each time of B to each
-//! time of A, after Hodges and Lehmann. The ends of the interval are the ratios of the ranks at which the test would
-//! just not reject the factor at 5 %.
+//! interval is the one that belongs to the Mann–Whitney test. It assumes only that B's times have the distribution of
+//! A's times, multiplied by a factor. The estimate of the factor is the median of the ratios of each time of B to each
+//! time of A, after Hodges and Lehmann. The interval holds every factor that the test does not reject at 5 %. Its ends
+//! are two of the sorted ratios.
 //!
 //! Source: Hollander, Wolfe and Chicken, *Nonparametric Statistical Methods*, third edition, section 4.3.
 
@@ -13,15 +13,19 @@ use purloin_measure::bench::median;
 /// The probability that an interval misses the true ratio on one of its two sides.
 const TAIL: f64 = 0.025;
 
-/// Above this number of runs of A or B, the distribution of the ranks is as good as normal.
-const MAX_EXACT: usize = 40;
+/// Maximum number of ratios for which the distribution of the ranks is computed. Above it, the normal distribution
+/// replaces it, which is close unless A or B has only a few runs.
+const MAX_EXACT: usize = 1_600;
+
+/// The rounding error of a sum of probabilities, at most.
+const ROUNDING: f64 = 1e-12;
 
 /// The factor between two sets of times.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Ratio {
     /// The estimate.
     pub ratio: f64,
-    /// The ends of the 95 % confidence interval. `None` if there are too few times for any.
+    /// The ends of the 95 % confidence interval. `None` if there are too few times for an interval.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -40,22 +44,22 @@ impl Ratio {
 }
 
 /// Returns the rank of the lower end of the interval among the ratios, from 1 on. The upper end has the same rank from
-/// above. Returns `None` if the interval would have to be infinite.
+/// the top. Returns `None` if there are too few times.
 fn outside(a: usize, b: usize) -> Option<usize> {
-    let rank = match a.max(b) > MAX_EXACT {
+    let rank = match a * b > MAX_EXACT {
         true => {
             let (a, b) = (a as f64, b as f64);
             let deviation = (a * b * (a + b + 1.0) / 12.0).sqrt();
             (a * b / 2.0 - 1.96 * deviation).floor().max(0.0) as usize
         }
         false => {
-            // The largest rank such that fewer ratios are on its other side with a probability of at most `TAIL`.
+            // The number of counts u with P(U ≤ u) ≤ `TAIL` is the rank.
             let probabilities = distribution(a, b).into_iter();
             let sums = probabilities.scan(0.0, |sum, probability| {
                 *sum += probability;
                 Some(*sum)
             });
-            sums.take_while(|&sum| sum <= TAIL).count()
+            sums.take_while(|&sum| sum <= TAIL + ROUNDING).count()
         }
     };
     (rank > 0).then_some(rank)
@@ -127,6 +131,10 @@ mod tests {
             (3, 5, 1),
             (10, 7, 15),
             (20, 20, 128),
+            // The probability of the first rank is exactly 1 / 40.
+            (1, 39, 1),
+            (1, 41, 1),
+            (2, 700, 155),
         ] {
             assert_eq!(outside(a, b), Some(rank), "{a}, {b}");
             assert_eq!(outside(b, a), Some(rank), "{b}, {a}");

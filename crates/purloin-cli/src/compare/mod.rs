@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use purloin_command::{Destination, Failure, print};
 
-use self::pairs::{Comparison, Verdict};
+use self::pairs::Comparison;
 use self::read::Bench;
 
 /// Compare two reports of `purloin bench --json`, and say which differences are more than noise
@@ -17,13 +17,15 @@ use self::read::Bench;
 /// A cell of A is compared with the cell of B that has the same kernel, input, scheduler and number
 /// of workers. B/A is the median of the ratios of each time of B to each time of A (Hodges and
 /// Lehmann), with the 95 % confidence interval of the Mann–Whitney test. The interval assumes no
-/// normal distribution, and needs at least four runs on each side; nine are better.
+/// normal distribution. With the same number of runs on both sides, it needs at least four each; nine
+/// are better.
 ///
-/// The verdict is "the same" if the whole interval is within --margin of 1, "faster" or "slower" if the whole
-/// interval is below or above 1, and otherwise "cannot tell". About one of twenty
-/// unchanged cells looks faster or slower by chance. The intervals know the noise between the runs
-/// of one report. They do not know what changes from one report to the next, such as the machine's
-/// clock rate, so the command warns if the serial elisions take another time.
+/// The verdict is "the same" if the whole interval is within --margin of 1; otherwise "faster" or
+/// "slower" if the whole interval is below or above 1; otherwise "cannot tell".
+///
+/// About one in twenty unchanged cells looks faster or slower by chance. The intervals cover the noise
+/// between the runs of one report. They do not cover changes between two reports, such as another
+/// clock rate. So the command warns if the times of the serial elisions differ by more than 3 %.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   purloin bench --kernel fib=38 --kernel uts=T3 --runs 9 --json before.json
@@ -33,26 +35,28 @@ use self::read::Bench;
   purloin compare before.json after.json --margin 5 --fail-if-slower --html compared.html
 
 JSON: each cell has kernel, input, scheduler, workers, a_runs, b_runs, a_median_seconds,
-b_median_seconds, ratio (B/A), low and high (its interval, or null), and verdict (faster, slower,
-same or cannot-tell). only_in_a and only_in_b name the cells without a partner; summary has the
-counts and the geometric mean.
+b_median_seconds, ratio (B/A), low and high (its interval, or null), verdict (faster, slower, same or
+cannot-tell) and reason (why it cannot tell: wrong-answer, few-runs or noise; otherwise null).
+only_in_a and only_in_b name the cells without a partner; summary has the counts and the geometric
+mean of B/A over the cells with right answers.
 
-Exit status: 0 whatever the verdicts are, 1 if a cell is slower and --fail-if-slower is set, 2 for a
-mistake in the arguments or files.")]
+Exit status: 0 whatever the verdicts are, 1 if --fail-if-slower is set and a cell is slower by more
+than the margin, 2 for a mistake in the arguments or files.")]
 pub struct Args {
-    /// The report to compare with
+    /// The baseline report
     #[arg(value_name = "A.json")]
     a: PathBuf,
 
-    /// The report that may be faster or slower
+    /// The report to compare with the baseline
     #[arg(value_name = "B.json")]
     b: PathBuf,
 
-    /// Differences up to this percentage count as the same
+    /// Call a cell the same if its whole interval is within this percentage of 1
     #[arg(long, value_name = "PERCENT", default_value_t = 2.0, value_parser = parse_margin)]
     margin: f64,
 
-    /// Exit with status 1 if a cell is slower
+    /// Exit with status 1 if a cell is slower by more than the margin, so that its whole interval is
+    /// above 1 + margin. The serial elision does not count
     #[arg(long)]
     fail_if_slower: bool,
 
@@ -82,7 +86,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         )));
     }
     let (a, b) = (Bench::parse(&args.a, &a)?, Bench::parse(&args.b, &b)?);
-    let comparison = Comparison::of(a, b, args.margin / 100.0);
+    let margin = args.margin / 100.0;
+    let comparison = Comparison::of(a, b, margin);
     if comparison.pairs.is_empty() {
         return Err(Failure::usage(format_args!(
             "{path_a} and {path_b} have no cell in common; measure the same kernels, inputs, schedulers and numbers \
@@ -100,16 +105,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     if !json.as_ref().is_some_and(Destination::is_standard_output) {
         print(&output::text(&about, &comparison))?;
     }
-    if let Some(html) = html {
-        html.write_page(&output::page(&about, &comparison))?;
-    }
     if let Some(json) = json {
         json.write(&output::Report::of(&about, &comparison))?;
     }
-    match comparison.count(Verdict::Slower) {
+    if let Some(html) = html {
+        html.write_page(&output::page(&about, &comparison))?;
+    }
+    match comparison.slower_than(margin) {
         slower @ 1.. if args.fail_if_slower => Err(Failure::Run(format!(
-            "{slower} of {} cells are slower in {path_b}",
-            comparison.pairs.len()
+            "{slower} of {} cells {} slower in {path_b} by more than {} %",
+            comparison.pairs.len(),
+            if slower == 1 { "is" } else { "are" },
+            args.margin
         ))),
         _ => Ok(()),
     }

@@ -7,7 +7,7 @@ use purloin_command::page::{Dots, Page, Row, Section};
 use purloin_command::table::{Column, Table};
 use serde::Serialize;
 
-use super::pairs::{Comparison, Pair, Verdict};
+use super::pairs::{Comparison, Pair, Reason, Verdict};
 use super::read::Cell;
 
 /// What is compared, and how.
@@ -20,10 +20,6 @@ pub struct About {
     pub margin: f64,
 }
 
-fn kernel(cell: &Cell) -> String {
-    format!("{}={}", cell.kernel, cell.input)
-}
-
 fn name(cell: &Cell) -> String {
     let workers = if cell.workers == 1 {
         "worker"
@@ -32,7 +28,7 @@ fn name(cell: &Cell) -> String {
     };
     format!(
         "{} under {}, {} {workers}",
-        kernel(cell),
+        cell.job(),
         cell.scheduler,
         cell.workers
     )
@@ -52,7 +48,7 @@ fn table(comparison: &Comparison) -> Table {
     for pair in &comparison.pairs {
         let (a, b) = pair.medians();
         table.row([
-            kernel(&pair.a),
+            pair.a.job(),
             pair.a.scheduler.clone(),
             pair.a.workers.to_string(),
             time(a),
@@ -77,7 +73,7 @@ fn legend(about: &About) -> String {
         "A, B: the median of all runs\n\
          B/A: the median of the ratios of each run of B to each run of A; below 1, B is faster\n\
          95 % interval: the confidence interval of B/A, from the Mann–Whitney test\n\
-         verdict: the same if the interval is within {} % of 1; faster or slower if it is below or above 1\n",
+         verdict: the same if the interval is within {} % of 1; otherwise faster or slower if it is below or above 1\n",
         about.margin
     )
 }
@@ -180,6 +176,8 @@ struct CellReport<'r> {
     low: Option<f64>,
     high: Option<f64>,
     verdict: Verdict,
+    /// Why the verdict cannot be told.
+    reason: Option<Reason>,
 }
 
 #[derive(Serialize)]
@@ -188,7 +186,8 @@ struct Summary {
     slower: usize,
     same: usize,
     cannot_tell: usize,
-    geometric_mean: f64,
+    /// `None` if no cell has right answers.
+    geometric_mean: Option<f64>,
 }
 
 impl<'r> Report<'r> {
@@ -207,6 +206,7 @@ impl<'r> Report<'r> {
             low: pair.ratio.interval.map(|(low, _)| low),
             high: pair.ratio.interval.map(|(_, high)| high),
             verdict: pair.verdict,
+            reason: pair.reason(),
         };
         let names = |cells: &[Cell]| cells.iter().map(name).collect();
         Report {

@@ -1,5 +1,7 @@
 //! Pairing the cells of two reports: [`Comparison`].
 
+use std::collections::BTreeMap;
+
 use purloin_measure::bench::median;
 
 use super::interval::Ratio;
@@ -28,18 +30,30 @@ pub struct Pair {
     pub verdict: Verdict,
 }
 
-/// What the times of a cell say.
+/// What the times of a cell say. The first verdict that fits counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
+    /// All of the interval is within the margin around 1.
+    Same,
     /// All of the interval is below 1.
     Faster,
     /// All of the interval is above 1.
     Slower,
-    /// All of the interval is within the margin around 1.
-    Same,
-    /// The interval goes from below 1 to above 1, or there are too few runs for an interval.
+    /// None of these, for a [`Reason`].
     CannotTell,
+}
+
+/// Why the verdict cannot be told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// A run gave a wrong answer.
+    WrongAnswer,
+    /// There are too few runs for an interval.
+    FewRuns,
+    /// The interval contains 1, and is not within the margin.
+    Noise,
 }
 
 impl Verdict {
@@ -56,7 +70,7 @@ impl Verdict {
     }
 }
 
-/// The change of the serial time above which the machine itself may have changed.
+/// The change of the serial time above which the machine's speed may have changed.
 const SHIFT: f64 = 0.03;
 
 /// Number of runs that the advice names. It finds a difference of a few times the noise.
@@ -65,32 +79,56 @@ pub const ENOUGH_RUNS: usize = 9;
 impl Pair {
     fn new(a: Cell, b: Cell, margin: f64) -> Pair {
         let ratio = Ratio::of(&a.seconds, &b.seconds);
-        let verdict = match a.verified && b.verified {
-            true => Verdict::of(ratio, margin),
-            false => Verdict::CannotTell,
-        };
-        Pair {
+        let mut pair = Pair {
             a,
             b,
             ratio,
-            verdict,
+            verdict: Verdict::CannotTell,
+        };
+        if pair.is_right() {
+            pair.verdict = Verdict::of(ratio, margin);
+        }
+        pair
+    }
+
+    /// Returns whether every answer was right.
+    fn is_right(&self) -> bool {
+        self.a.verified && self.b.verified
+    }
+
+    /// Returns the reason if the verdict cannot be told.
+    pub fn reason(&self) -> Option<Reason> {
+        match (self.verdict, self.ratio.interval) {
+            (Verdict::CannotTell, _) if !self.is_right() => Some(Reason::WrongAnswer),
+            (Verdict::CannotTell, None) => Some(Reason::FewRuns),
+            (Verdict::CannotTell, Some(_)) => Some(Reason::Noise),
+            _ => None,
         }
     }
 
-    /// Returns the verdict in words, with the reason if there is none.
+    /// Returns whether the cell is slower by more than the margin. The serial elision is not: it measures the machine.
+    fn is_slower_than(&self, margin: f64) -> bool {
+        let is_slower = self.verdict == Verdict::Slower && !self.a.is_serial();
+        let low = self.ratio.interval.map(|(low, _)| low);
+        is_slower && low.is_some_and(|low| low > 1.0 + margin)
+    }
+
+    /// Returns the verdict in words, with the reason if it cannot be told.
     pub fn words(&self) -> String {
         let runs = self.a.seconds.len().min(self.b.seconds.len());
-        match self.verdict {
-            Verdict::Faster => "faster".to_string(),
-            Verdict::Slower => "slower".to_string(),
-            Verdict::Same => "the same".to_string(),
-            Verdict::CannotTell if !self.a.verified => "cannot tell: wrong answer in A".to_string(),
-            Verdict::CannotTell if !self.b.verified => "cannot tell: wrong answer in B".to_string(),
-            Verdict::CannotTell if self.ratio.interval.is_none() => {
+        match (self.verdict, self.reason()) {
+            (Verdict::Faster, _) => "faster".to_string(),
+            (Verdict::Slower, _) => "slower".to_string(),
+            (Verdict::Same, _) => "the same".to_string(),
+            (_, Some(Reason::WrongAnswer)) => {
+                let report = if self.a.verified { "B" } else { "A" };
+                format!("cannot tell: wrong answer in {report}")
+            }
+            (_, Some(Reason::FewRuns)) => {
                 let s = if runs == 1 { "" } else { "s" };
                 format!("cannot tell: {runs} run{s}; use --runs {ENOUGH_RUNS} or more")
             }
-            Verdict::CannotTell => "cannot tell".to_string(),
+            _ => "cannot tell".to_string(),
         }
     }
 
@@ -129,7 +167,7 @@ impl Comparison {
                 None => only_in_a.push(a),
             }
         }
-        warnings.extend(shifts(&pairs));
+        warnings.extend(shift(&pairs));
         Comparison {
             machines,
             pairs,
@@ -147,33 +185,46 @@ impl Comparison {
             .count()
     }
 
-    /// Returns the geometric mean of the ratios.
-    pub fn mean(&self) -> f64 {
-        let logarithms = self.pairs.iter().map(|pair| pair.ratio.ratio.ln());
-        (logarithms.sum::<f64>() / self.pairs.len() as f64).exp()
+    /// Returns the number of pairs that are slower by more than the margin, without the serial elision.
+    pub fn slower_than(&self, margin: f64) -> usize {
+        let slower = self.pairs.iter().filter(|pair| pair.is_slower_than(margin));
+        slower.count()
+    }
+
+    /// Returns the geometric mean of the ratios of the pairs with right answers, if there are any.
+    pub fn mean(&self) -> Option<f64> {
+        let right = self.pairs.iter().filter(|pair| pair.is_right());
+        let logarithms: Vec<_> = right.map(|pair| pair.ratio.ratio.ln()).collect();
+        let sum = logarithms.iter().sum::<f64>();
+        (!logarithms.is_empty()).then(|| (sum / logarithms.len() as f64).exp())
     }
 
     /// Returns the result in one sentence.
     pub fn summary(&self) -> String {
+        let cells = self.pairs.len();
         let verdicts = [
-            (Verdict::Faster, "faster"),
-            (Verdict::Slower, "slower"),
-            (Verdict::Same, "the same"),
-            (Verdict::CannotTell, "cannot tell"),
+            (Verdict::Faster, "is faster", "are faster"),
+            (Verdict::Slower, "is slower", "are slower"),
+            (Verdict::Same, "is the same", "are the same"),
+            (Verdict::CannotTell, "cannot be told", "cannot be told"),
         ];
-        let counts = verdicts.map(|(verdict, name)| (self.count(verdict), name));
-        let counts = counts.iter().filter(|(count, _)| *count > 0);
-        let counts: Vec<_> = counts
-            .map(|(count, name)| format!("{count} {name}"))
-            .collect();
-        let mean = match self.pairs.len() {
-            1 => format!("B/A {:.3}", self.mean()),
-            pairs => format!(
-                "geometric mean of B/A {:.3} over {pairs} cells",
-                self.mean()
-            ),
+        let counts = verdicts.map(|(verdict, one, several)| match self.count(verdict) {
+            0 => None,
+            1 => Some(format!("1 {one}")),
+            count => Some(format!("{count} {several}")),
+        });
+        let mut counts: Vec<_> = counts.into_iter().flatten().collect();
+        let last = counts.pop().unwrap_or_default();
+        let counts = match counts.is_empty() {
+            true => last,
+            false => format!("{} and {last}", counts.join(", ")),
         };
-        format!("{}; {mean}.", counts.join(", "))
+        let s = if cells == 1 { "" } else { "s" };
+        let mean = self.mean().map(|mean| match cells {
+            1 => format!("; B/A is {mean:.3}"),
+            _ => format!("; the geometric mean of B/A is {mean:.3}"),
+        });
+        format!("Of {cells} cell{s}, {counts}{}.", mean.unwrap_or_default())
     }
 }
 
@@ -184,6 +235,7 @@ fn merged(cells: Vec<Cell>) -> Vec<Cell> {
         match merged.iter_mut().find(|other| other.is_like(&cell)) {
             Some(other) => {
                 other.seconds.extend(cell.seconds);
+                other.serial.extend(cell.serial);
                 other.verified &= cell.verified;
             }
             None => merged.push(cell),
@@ -192,24 +244,55 @@ fn merged(cells: Vec<Cell>) -> Vec<Cell> {
     merged
 }
 
-/// Returns a warning if the serial elisions, which are the yardstick of the machine, take another time in B. Each cell
-/// knows the time of its own one.
-fn shifts(pairs: &[Pair]) -> Option<String> {
-    let shift = |pair: &Pair| {
-        let (a, b) = pair.medians();
-        (b / pair.b.vs_serial) / (a / pair.a.vs_serial)
-    };
-    let distance = |shift: f64| shift.ln().abs();
-    let shifts = pairs.iter().map(|pair| (pair, shift(pair)));
-    let shifts = shifts.filter(|(_, shift)| shift.is_finite());
-    let (pair, shift) = shifts.max_by(|(_, a), (_, b)| distance(*a).total_cmp(&distance(*b)))?;
-    (distance(shift) > SHIFT.ln_1p()).then(|| {
+/// Returns a warning if the times of the serial elisions differ between A and B. They show whether the machine's speed has
+/// changed.
+fn shift(pairs: &[Pair]) -> Option<String> {
+    let (elision, shift) = measured_shift(pairs).unwrap_or_else(|| median_shift(pairs))?;
+    (shift.ln().abs() > SHIFT.ln_1p()).then(|| {
         format!(
-            "The serial elision of {}={} takes {shift:.2} times as long in B: the machine itself may have been {}, \
-             or serial code has changed, which changes all times. Measure A and B again, one after the other.",
-            pair.a.kernel,
-            pair.a.input,
+            "{elision} takes {shift:.2} times as long in B: the machine itself may have been {}, or serial code has \
+             changed, which changes all times. Measure A and B again, one after the other.",
             if shift > 1.0 { "slower" } else { "faster" }
         )
     })
+}
+
+/// Returns the largest shift of a serial elision that is a cell and whose interval does not contain 1. The outer `None`
+/// means that no serial elision has an interval.
+fn measured_shift(pairs: &[Pair]) -> Option<Option<(String, f64)>> {
+    let serial = pairs.iter().filter(|pair| pair.a.is_serial());
+    let measured: Vec<_> = serial
+        .filter_map(|pair| Some((pair, pair.ratio.interval?)))
+        .collect();
+    let shifted = measured
+        .iter()
+        .filter(|(_, (low, high))| *low > 1.0 || *high < 1.0)
+        .map(|(pair, _)| (elision_of(&pair.a.job()), pair.ratio.ratio));
+    let largest = shifted.max_by(|(_, a), (_, b)| a.ln().abs().total_cmp(&b.ln().abs()));
+    (!measured.is_empty()).then_some(largest)
+}
+
+/// Returns the median over the kernels of the shift that the cells' own comparisons with the serial elision show. A
+/// single kernel may seem to shift by noise alone.
+fn median_shift(pairs: &[Pair]) -> Option<(String, f64)> {
+    let mut times: BTreeMap<String, (Vec<f64>, Vec<f64>)> = BTreeMap::new();
+    for Pair { a, b, .. } in pairs {
+        let (of_a, of_b) = times.entry(a.job()).or_default();
+        of_a.extend(&a.serial);
+        of_b.extend(&b.serial);
+    }
+    // A peer with a baseline of its own has no time of the serial elision.
+    times.retain(|_, (a, b)| !a.is_empty() && !b.is_empty());
+    let shifts = times.values().map(|(a, b)| median(b) / median(a));
+    let shifts: Vec<_> = shifts.collect();
+    let elision = match shifts.len() {
+        0 => return None,
+        1 => elision_of(times.keys().next()?),
+        kernels => format!("In the median over {kernels} kernels, the serial elision"),
+    };
+    Some((elision, median(&shifts)))
+}
+
+fn elision_of(job: &str) -> String {
+    format!("The serial elision of {job}")
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::{fmt, fs};
 
 use purloin_command::Failure;
+use purloin_measure::bench::median;
 use serde::Deserialize;
 
 /// A report of `purloin bench`.
@@ -49,11 +50,27 @@ pub struct Cell {
     /// The time of each run.
     pub seconds: Vec<f64>,
     /// The median time divided by that of the serial elision.
-    pub vs_serial: f64,
+    vs_serial: f64,
+    /// Whether `vs_serial` compares with a sequential form in another language.
+    #[serde(default)]
+    own_baseline: bool,
     pub verified: bool,
+    /// The median time of the serial elision in each report of this cell; empty with a baseline of its own.
+    #[serde(skip)]
+    pub serial: Vec<f64>,
 }
 
 impl Cell {
+    /// Returns the kernel with its input.
+    pub fn job(&self) -> String {
+        format!("{}={}", self.kernel, self.input)
+    }
+
+    /// Returns whether the cell measures the serial elision.
+    pub fn is_serial(&self) -> bool {
+        self.scheduler == "serial"
+    }
+
     /// Returns whether both cells measure the same.
     pub fn is_like(&self, other: &Cell) -> bool {
         (&self.kernel, &self.input) == (&other.kernel, &other.input)
@@ -75,20 +92,28 @@ impl Bench {
         };
         let value: serde_json::Value =
             serde_json::from_slice(bytes).map_err(|error| refuse(&format!("not JSON: {error}")))?;
-        let bench: Bench = serde_json::from_value(value)
+        let mut bench: Bench = serde_json::from_value(value)
             .map_err(|error| refuse(&format!("not a report of purloin bench: {error}")))?;
         let is_time = |time: &f64| time.is_finite() && *time > 0.0;
-        match bench
-            .cells
-            .iter()
-            .find(|cell| cell.seconds.is_empty() || !cell.seconds.iter().all(is_time))
-        {
-            Some(cell) => Err(refuse(&format!(
-                "not a report of purloin bench: {}={} under {} has no times",
-                cell.kernel, cell.input, cell.scheduler
-            ))),
-            None if bench.cells.is_empty() => Err(refuse("the report has no cells")),
-            None => Ok(bench),
+        for cell in &mut bench.cells {
+            let problem = match !cell.seconds.is_empty() && cell.seconds.iter().all(is_time) {
+                true if is_time(&cell.vs_serial) => None,
+                true => Some("a vs_serial that is not above 0"),
+                false => Some("no times"),
+            };
+            if let Some(problem) = problem {
+                return Err(refuse(&format!(
+                    "not a report of purloin bench: {}={} under {} has {problem}",
+                    cell.kernel, cell.input, cell.scheduler
+                )));
+            }
+            if !cell.own_baseline {
+                cell.serial = vec![median(&cell.seconds) / cell.vs_serial];
+            }
+        }
+        match bench.cells.is_empty() {
+            true => Err(refuse("the report has no cells")),
+            false => Ok(bench),
         }
     }
 }

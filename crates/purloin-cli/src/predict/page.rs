@@ -1,20 +1,20 @@
 //! The predictions as a page.
 
-use purloin_command::page::{Page, Section, this_machine};
+use purloin_command::page::{Page, Section};
 use purloin_measure::simulation::picture::lines_of;
 use purloin_measure::simulation::recording::{slowdown_warning, tasks_warning};
 
 use super::report::{Limit, Report};
 use super::table;
 
-const CAPTION: &str = "Speed-up against the number of cores, both on logarithmic scales. If tasks and steals cost \
-                       nothing, every schedule that keeps cores busy while there is work is inside the shaded region. \
-                       The measured speed-up is from the machine of the recording.";
+const CAPTION: &str = "Speed-up against the number of cores, both on logarithmic scales. The shaded region \
+                       holds every schedule that leaves no core idle while there is work, if tasks and steals cost \
+                       nothing. The measured speed-up is from the machine of the recording.";
 
 /// Returns the page.
 pub fn page(report: &Report) -> Page {
     let figures = lines_of(&report.picture()).into_iter().map(|mut lines| {
-        // The ideal, as many as there are cores.
+        // The first line is the ideal speed-up.
         lines.series[0].is_guide = true;
         lines.figure(
             "Chart of the speed-up against the number of cores. The table below has the same numbers.",
@@ -30,7 +30,10 @@ pub fn page(report: &Report) -> Page {
     Page {
         command: "purloin predict",
         title: report.program.clone(),
-        origin: this_machine(),
+        origin: vec![format!(
+            "Recorded on a machine with {}",
+            cores(report.check.cores)
+        )],
         sentence: sentence(report),
         details: details.filter(|line| !line.is_empty()).collect(),
         sections: vec![Section {
@@ -53,13 +56,20 @@ fn sentence(report: &Report) -> String {
         Some(false) => "Not to be trusted: on",
         _ => "On",
     };
-    let cores = if most.cores == 1 { "core" } else { "cores" };
     let limit = match most.limit {
         Limit::Cores => "limited by nothing else".to_string(),
         limit => format!("limited by {}", limit.name()),
     };
     format!(
-        "{doubt} {} {cores}, the program would be {:.1} times as fast as on one, {limit}.",
-        most.cores, most.speed_up
+        "{doubt} {}, the program would be {:.1} times as fast as on one, {limit}.",
+        cores(most.cores),
+        most.speed_up
     )
+}
+
+fn cores(number: u32) -> String {
+    match number {
+        1 => "1 core".to_string(),
+        number => format!("{number} cores"),
+    }
 }

@@ -1,7 +1,7 @@
 //! The results of the simulations as a page.
 
 use purloin_command::format::time;
-use purloin_command::page::{Page, Section, this_machine};
+use purloin_command::page::{Page, Section};
 use purloin_measure::simulation::picture::lines_of;
 
 use super::report::{Cell, Report};
@@ -9,17 +9,21 @@ use super::table;
 
 /// Returns the page.
 pub fn page(report: &Report) -> Page {
+    let intervals = match report.trials {
+        1 => "",
+        _ => ", with 95 % confidence intervals",
+    };
     let figures = lines_of(&report.picture()).into_iter().map(|lines| {
         let title = lines.vertical.clone();
         lines.figure(
             &format!("Chart of {title}. The table below has the same numbers."),
-            format!("Against the number of cores: {title}, with 95 % confidence intervals."),
+            format!("Against the number of cores: {title}{intervals}."),
         )
     });
     Page {
         command: "purloin sim",
         title: table::title(report),
-        origin: this_machine(),
+        origin: Vec::new(),
         sentence: sentence(report),
         details: table::warnings(report).map(String::from).collect(),
         sections: vec![Section {
@@ -51,7 +55,10 @@ fn sentence(report: &Report) -> String {
             "{on} the program takes {time} with the policy {policy}; {idle:.0} % of it is idle."
         );
     }
-    // A policy is better if its whole interval is below 1. A single trial has no interval.
+    if report.trials == 1 {
+        return "One trial has no confidence interval: no policy can be called faster.".to_string();
+    }
+    // A policy is better if its whole interval is below 1.
     let high = |cell: &Cell| Some(cell.relative_time? + cell.relative_time_margin?);
     let better = cells[1..]
         .iter()

@@ -193,7 +193,7 @@ fn duration(seconds: f64) -> String {
 }
 
 /// Replaces the characters that would act on the terminal.
-fn clean(text: &str) -> String {
+pub fn clean(text: &str) -> String {
     text.replace(char::is_control, "?")
 }
 

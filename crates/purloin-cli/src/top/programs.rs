@@ -1,20 +1,26 @@
 //! The programs that can be watched, and their snapshots.
 
 use std::io::{self, ErrorKind, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use purloin_command::Failure;
 use purloin_trace::live::{self, Snapshot};
+use socket2::{Domain, SockAddr, Socket, Type};
 
+use super::picture::clean;
 use super::read::{ReadError, read};
 
 /// How long a program may take to answer, on a machine with much else to do.
-pub const PATIENCE: Duration = Duration::from_secs(5);
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long each program may take to answer for a list of all programs.
+const LIST_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Maximum length of a snapshot, in bytes: far more than the largest pool takes.
-const MAX_LENGTH: u64 = 64 << 20;
+const MAX_LENGTH: usize = 64 << 20;
 
 /// A program that can be watched.
 pub struct Program {
@@ -38,6 +44,44 @@ pub enum Lost {
     /// It answers in a way that this command does not understand.
     Read(ReadError),
     Io(io::Error),
+}
+
+impl From<io::Error> for Lost {
+    fn from(error: io::Error) -> Lost {
+        match error.kind() {
+            // Without the socket, or without a process that listens.
+            ErrorKind::NotFound | ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset => {
+                Lost::Ended
+            }
+            // A signal interrupts only a connection that waits for the program.
+            ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => Lost::Silent,
+            _ => Lost::Io(error),
+        }
+    }
+}
+
+/// Reads up to the end of the stream.
+fn read_all(mut stream: UnixStream, deadline: Instant) -> Result<Vec<u8>, Lost> {
+    let mut bytes = Vec::new();
+    let mut buffer = vec![0; 64 << 10];
+    while bytes.len() < MAX_LENGTH {
+        // The timeout of the socket limits each read, and not their sum.
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(Lost::Silent);
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(length) => bytes.extend_from_slice(&buffer[..length]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => (),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    match bytes.is_empty() {
+        true => Err(Lost::Silent),
+        false => Ok(bytes),
+    }
 }
 
 /// Whether a process exists.
@@ -72,7 +116,7 @@ impl Program {
             }
             let socket = live::socket(&directory, pid);
             let program = Program { pid, socket };
-            match program.look(PATIENCE) {
+            match program.look(ANSWER_TIMEOUT) {
                 Ok(_) => return Ok(program),
                 Err(Lost::Ended) => (),
                 Err(lost @ Lost::Silent) => return Err(Failure::Run(program.explain(&lost))),
@@ -81,7 +125,7 @@ impl Program {
         }
         Err(Failure::Usage(match (Process::of(pid), rejected) {
             (Process::Missing, _) => {
-                format!("no process has the ID {pid}; {}", choice())
+                format!("no process has the ID {pid}; {}", choice(&Program::all()))
             }
             (Process::OfOtherUser, _) => {
                 format!("process {pid} belongs to another user; only that user can watch it")
@@ -97,9 +141,9 @@ impl Program {
     /// Returns the program, if there is only one.
     pub fn the_only_one() -> Result<Program, Failure> {
         let mut programs = Program::all();
-        match (programs.pop(), programs.is_empty()) {
-            (Some((program, _)), true) => Ok(program),
-            _ => Err(Failure::Usage(choice())),
+        match programs.len() {
+            1 => Ok(programs.swap_remove(0).0),
+            _ => Err(Failure::Usage(choice(&programs))),
         }
     }
 
@@ -113,7 +157,7 @@ impl Program {
             let socket = entry.ok()?.path();
             let pid = live::process_of(&socket)?;
             let program = Program { pid, socket };
-            match program.look(PATIENCE) {
+            match program.look(LIST_TIMEOUT) {
                 Ok(look) => Some((program, look.snapshot.program)),
                 Err(Lost::Ended) => {
                     if matches!(Process::of(pid), Process::Missing) {
@@ -130,30 +174,24 @@ impl Program {
         programs
     }
 
-    /// Asks the program what it does, and waits for the answer for as long as `patience`.
-    pub fn look(&self, patience: Duration) -> Result<Look, Lost> {
-        let has_ended = |error: io::Error| match error.kind() {
-            // Without the socket, or without a process that listens.
-            ErrorKind::NotFound | ErrorKind::ConnectionRefused => Lost::Ended,
-            _ => Lost::Io(error),
-        };
-        let stream = UnixStream::connect(&self.socket).map_err(has_ended)?;
+    /// Asks the program what it does, and waits until the whole answer is there, or until the timeout.
+    pub fn look(&self, timeout: Duration) -> Result<Look, Lost> {
+        let deadline = Instant::now() + timeout;
+        let stream = self.connect(timeout)?;
         let time = Instant::now();
-        stream.set_read_timeout(Some(patience)).map_err(Lost::Io)?;
-        let mut line = String::new();
-        match stream.take(MAX_LENGTH).read_to_string(&mut line) {
-            Ok(0) => return Err(Lost::Silent),
-            Ok(_) => (),
-            Err(error) => {
-                return Err(match error.kind() {
-                    ErrorKind::WouldBlock | ErrorKind::TimedOut => Lost::Silent,
-                    ErrorKind::ConnectionReset => Lost::Ended,
-                    _ => Lost::Io(error),
-                });
-            }
-        }
-        let snapshot = read(&line).map_err(Lost::Read)?;
+        let answer = read_all(stream, deadline)?;
+        let snapshot = read(&String::from_utf8_lossy(&answer)).map_err(Lost::Read)?;
         Ok(Look { time, snapshot })
+    }
+
+    /// Connects to the program. If the program is stopped and its queue of connections is full, this takes as long as
+    /// the timeout.
+    fn connect(&self, timeout: Duration) -> Result<UnixStream, Lost> {
+        let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+        // The timeout also limits the wait for a place in the queue, even if signals restart other system calls.
+        socket.set_write_timeout(Some(timeout))?;
+        socket.connect(&SockAddr::unix(&self.socket)?)?;
+        Ok(OwnedFd::from(socket).into())
     }
 
     /// Explains in one line why there is no snapshot.
@@ -171,7 +209,8 @@ impl Program {
             ),
             Lost::Read(ReadError::Syntax(error)) => {
                 format!(
-                    "program {pid} sends no snapshot: {error}; is {} a socket of Purloin?",
+                    "program {pid} sends no snapshot: {}; is {} a socket of Purloin?",
+                    clean(&error.to_string()),
                     self.socket.display()
                 )
             }
@@ -184,11 +223,10 @@ impl Program {
 }
 
 /// Says which programs can be watched.
-fn choice() -> String {
-    let programs = Program::all();
+fn choice(programs: &[(Program, String)]) -> String {
     let named = programs
         .iter()
-        .map(|(program, name)| format!("{} ({name})", program.pid));
+        .map(|(program, name)| format!("{} ({})", program.pid, clean(name)));
     let named = named.collect::<Vec<_>>().join(", ");
     match programs.len() {
         0 => "no program can be watched; start one with PURLOIN_MONITOR=1".into(),

@@ -19,8 +19,8 @@ use super::figures::Figures;
 use super::picture;
 use super::programs::{Look, Lost, Program};
 
-/// How long the program may take to answer, while no key is obeyed.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Time to wait for an answer. During this time, keys have no effect.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Maximum time in which no signal is noticed.
 const TICK: Duration = Duration::from_millis(200);
@@ -44,7 +44,7 @@ pub fn watch(program: &Program, interval: Duration) -> Result<End, Failure> {
         loop {
             if Instant::now() >= next {
                 next = Instant::now() + interval;
-                if !screen.is_paused && screen.update(program.look(PATIENCE), program) {
+                if !screen.is_paused && screen.update(program.look(ANSWER_TIMEOUT), program) {
                     return Ok(End::Program);
                 }
             }
@@ -62,7 +62,7 @@ pub fn watch(program: &Program, interval: Duration) -> Result<End, Failure> {
     ratatui::restore();
     end.map_err(|error: io::Error| {
         Failure::Run(format!(
-            "cannot use the terminal: {error}; --once prints one look as text"
+            "cannot use the terminal: {error}; --once prints the figures as text"
         ))
     })
 }
@@ -109,7 +109,7 @@ impl Screen {
         }
     }
 
-    /// Takes a new look at the program. Returns whether the program has ended.
+    /// Takes a new snapshot of the program. Returns whether the program has ended.
     fn update(&mut self, look: Result<Look, Lost>, program: &Program) -> bool {
         match look {
             Ok(look) => {
@@ -163,7 +163,7 @@ impl Screen {
             let text = self
                 .problem
                 .as_deref()
-                .unwrap_or("Looking at the program …");
+                .unwrap_or("Waiting for the program …");
             return frame.render_widget(text, top);
         };
         let mut header = picture::header(figures);

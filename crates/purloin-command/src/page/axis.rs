@@ -17,8 +17,8 @@ pub(super) struct Axis {
 }
 
 impl Axis {
-    /// Returns an axis with room for these values. Values that are not finite are ignored; so are values that have no
-    /// logarithm, on a logarithmic axis.
+    /// Returns an axis with room for these values. Ignores values that are not finite and, on a logarithmic axis,
+    /// values that are not positive.
     pub fn around(scale: Scale, values: impl Iterator<Item = f64>) -> Axis {
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         for value in values {
@@ -30,7 +30,7 @@ impl Axis {
             (low, high) = (1.0, 2.0);
         }
         let (low, high) = match scale {
-            // Near values would look alike on an axis from 0.
+            // On an axis from 0, values that are close to each other would look the same.
             Scale::Linear if low > 0.5 * high => {
                 let beyond = 0.1 * (high - low).max(0.05 * high);
                 (low - beyond, high + beyond)
@@ -48,6 +48,11 @@ impl Axis {
     pub fn from_0(values: impl Iterator<Item = f64>) -> Axis {
         let axis = Axis::around(Scale::Linear, values);
         Axis { low: 0.0, ..axis }
+    }
+
+    /// Returns the value, or the end of the axis that is next to it.
+    pub fn clamp(&self, value: f64) -> f64 {
+        value.clamp(self.low, self.high)
     }
 
     /// Returns the place of a value, from 0 to 1, or `None` if it has none.
@@ -100,18 +105,22 @@ impl Axis {
     }
 }
 
-/// Formats a value at a tick: with as many digits as it needs, and at most three decimals.
+/// Formats a value at a tick, with as many digits as it needs. Ticks differ in their first five digits, because an axis
+/// is at least one per cent of its upper end long.
 pub(super) fn plain(value: f64) -> String {
+    let value = format!("{value:.4e}").parse().unwrap_or(value);
     match value.abs() {
         0.0 => "0".to_string(),
-        size if !(1e-3..1e7).contains(&size) => format!("{value:.0e}"),
+        size if !(1e-3..1e7).contains(&size) => format!("{value:e}"),
         size if size >= 10_000.0 => crate::format::grouped(value.round() as u64),
-        _ => format!("{}", (value * 1e3).round() / 1e3),
+        _ => format!("{value}"),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -136,5 +145,22 @@ mod tests {
                 assert!(is_inside, "{values:?}: {tick}");
             }
         }
+    }
+
+    #[test]
+    fn the_labels_of_ticks_differ() {
+        for scale in [Scale::Linear, Scale::Logarithmic] {
+            for size in [1e-9, 1.3e-3, 1.0, 9.9e3, 1e7, 3.7e12] {
+                for width in [1e-6, 1e-3, 0.1, 3.0, 1e3] {
+                    let values = [size, size * (1.0 + width)];
+                    let ticks = Axis::around(scale, values.into_iter()).ticks(6);
+                    let labels: BTreeSet<_> = ticks.iter().copied().map(plain).collect();
+                    assert_eq!(labels.len(), ticks.len(), "{ticks:?}: {labels:?}");
+                }
+            }
+        }
+        assert_eq!(plain(1.5e7), "1.5e7");
+        assert_eq!(plain(0.1 + 0.2), "0.3");
+        assert_eq!(plain(-2e-9), "-2e-9");
     }
 }

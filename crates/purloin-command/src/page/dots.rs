@@ -11,7 +11,7 @@ pub struct Dots {
     pub rows: Vec<Row>,
     /// A value to compare with, which gets a line through all rows.
     pub reference: f64,
-    /// Whether equal ratios have equal distances, also if the values are close to each other.
+    /// Whether the axis is always logarithmic.
     pub ratios: bool,
     /// Formats a value on the axis.
     pub format: fn(f64) -> String,

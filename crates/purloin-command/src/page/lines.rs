@@ -44,6 +44,9 @@ const HEIGHT: f64 = 260.0;
 /// The maximum number of labels on the horizontal axis.
 const MAX_LABELS: usize = 8;
 
+/// The least distance between two labels on the horizontal axis, in per cent of its length.
+const LABEL_DISTANCE: f64 = 6.0;
+
 /// The marks of the lines, around the point (0, 0).
 const MARKS: [&str; 4] = [
     "M0 -4.5a4.5 4.5 0 1 0 .01 0z",
@@ -101,8 +104,10 @@ impl Lines {
         let numbers: BTreeSet<u64> = cores.map(|cores| cores as u64).collect();
         let step = numbers.len().div_ceil(MAX_LABELS).max(1);
         // The label of the largest number is always there.
+        let mut last = f64::INFINITY;
         for number in numbers.iter().rev().step_by(step) {
-            if let Some(x) = x(*number as f64) {
+            if let Some(x) = x(*number as f64).filter(|x| last - x >= LABEL_DISTANCE) {
+                last = x;
                 write!(
                     html,
                     "<text x=\"{x:.2}%\" y=\"{:.0}\" text-anchor=\"middle\">{}</text>",
@@ -149,7 +154,9 @@ impl Lines {
                 )?;
             }
             for &(cores, value, margin) in &series.points {
-                let ends = (at(cores, value - margin), at(cores, value + margin));
+                // On a logarithmic axis, the lower end may have no place.
+                let end = |value| at(cores, up.clamp(value));
+                let ends = (end(value - margin), end(value + margin));
                 if let ((Some((x, low)), Some((_, high))), true) = (ends, margin > 0.0) {
                     write!(
                         html,
@@ -270,5 +277,34 @@ mod tests {
         assert_eq!(html.matches("class=\"margin\"").count(), 9);
         assert!(html.contains("line &lt;8&gt;") && html.contains("in theory"));
         assert!(html.contains(">64</text>") && !html.contains("NaN"));
+    }
+
+    fn drawn(points: Vec<(f64, f64, f64)>) -> String {
+        let series = Series {
+            name: "a line".into(),
+            points,
+            is_guide: false,
+        };
+        let lines = Lines {
+            vertical: "time".into(),
+            horizontal: "workers",
+            scale: Scale::Logarithmic,
+            series: vec![series],
+            region: None,
+        };
+        lines.figure("a chart", String::new()).html
+    }
+
+    #[test]
+    fn labels_of_close_numbers_are_left_out() {
+        let html = drawn([1.0, 15.0, 16.0].map(|cores| (cores, cores, 0.0)).into());
+        let labels = |number| html.contains(&format!("text-anchor=\"middle\">{number}</text>"));
+        assert!(labels(1) && !labels(15) && labels(16), "{html}");
+    }
+
+    #[test]
+    fn a_margin_below_0_ends_at_the_logarithmic_axis() {
+        let html = drawn(vec![(1.0, 1.0, 0.1), (2.0, 2.0, 3.0)]);
+        assert_eq!(html.matches("class=\"margin\"").count(), 2, "{html}");
     }
 }

@@ -8,6 +8,7 @@ mod axis;
 mod dots;
 mod lines;
 
+use std::ffi::OsString;
 use std::fmt::Write;
 
 pub use self::axis::Scale;
@@ -22,7 +23,7 @@ pub struct Page {
     pub command: &'static str,
     /// What the result is about.
     pub title: String,
-    /// Where the result comes from, such as [`this_machine`].
+    /// Where the result comes from, such as [`this_machine`]; may be empty.
     pub origin: Vec<String>,
     /// The result in one sentence.
     pub sentence: String,
@@ -85,15 +86,11 @@ impl Page {
              style-src 'unsafe-inline'; img-src data:\">\n<link rel=\"icon\" href=\"data:,\">\n\
              <title>{title} – {command}</title>\n<style>\n{}{}</style>\n</head>\n<body>\n<main>\n\
              <header>\n<p class=\"kicker\">{command}</p>\n<h1>{title}</h1>\n\
-             <p class=\"origin\">{}</p>\n\
-             </header>\n<section class=\"verdict\" aria-label=\"Verdict\">\n\
+             {}</header>\n<section class=\"verdict\" aria-label=\"Verdict\">\n\
              <p class=\"title\">{}</p>\n",
             purloin_trace::STYLE,
             include_str!("charts.css"),
-            self.origin
-                .iter()
-                .map(|part| format!("<span>{}</span>", escape(part)))
-                .collect::<String>(),
+            self.origin_html(),
             escape(&self.sentence)
         )?;
         write_list(html, self.details.iter().map(String::as_str))?;
@@ -109,13 +106,22 @@ impl Page {
             "<p>The command line was <code>{}</code>, on {}, {} cores, {} {}, with Purloin {}. The page \
              holds all its data and loads nothing from the network.</p>\n</footer>\n</main>\n</body>\n\
              </html>",
-            escape(&command_line(std::env::args())),
+            escape(&command_line(std::env::args_os())),
             escape(&machine.processor),
             machine.cores,
             machine.architecture,
             machine.system,
             machine.purloin
         )
+    }
+
+    fn origin_html(&self) -> String {
+        let parts = self.origin.iter();
+        let parts = parts.map(|part| format!("<span>{}</span>", escape(part)));
+        match self.origin.is_empty() {
+            true => String::new(),
+            false => format!("<p class=\"origin\">{}</p>\n", parts.collect::<String>()),
+        }
     }
 }
 
@@ -166,10 +172,12 @@ pub(crate) fn escape(text: &str) -> String {
     escaped
 }
 
-/// Returns a command line that a shell reads as these arguments. The program is named without its folder.
-fn command_line(arguments: impl Iterator<Item = String>) -> String {
+/// Returns a command line that a shell reads as these arguments, as far as they are UTF-8. The program is named without
+/// its folder.
+fn command_line(arguments: impl Iterator<Item = OsString>) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_=:,.+/@%".contains(letter);
     let mut words: Vec<_> = arguments
+        .map(|word| word.to_string_lossy().into_owned())
         .map(
             |word| match !word.is_empty() && word.chars().all(is_plain) {
                 true => word,
@@ -190,7 +198,7 @@ mod tests {
     #[test]
     fn a_shell_reads_the_command_line_as_it_was() {
         let words = ["/bin/purloin", "predict", "my file", "it's", "a=b:c,d"];
-        let line = command_line(words.into_iter().map(String::from));
+        let line = command_line(words.into_iter().map(OsString::from));
         assert_eq!(line, "purloin predict 'my file' 'it'\\''s' a=b:c,d");
     }
 
@@ -199,7 +207,7 @@ mod tests {
         let page = Page {
             command: "purloin bench",
             title: "</style><script>".into(),
-            origin: this_machine(),
+            origin: vec!["<p>".into()],
             sentence: "a & \"b\"".into(),
             details: vec!["<b>".into()],
             sections: vec![Section {
@@ -210,7 +218,7 @@ mod tests {
         };
         let html = page.html();
         assert!(!html.contains("<script") && !html.contains("<b>") && !html.contains("<i>"));
-        assert!(html.contains("a &amp; &quot;b&quot;"));
+        assert!(html.contains("a &amp; &quot;b&quot;") && html.contains("<span>&lt;p&gt;</span>"));
         assert!(
             !html.contains("http:") && !html.contains("https:"),
             "nothing to load"

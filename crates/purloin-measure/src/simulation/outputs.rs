@@ -84,14 +84,14 @@ impl OpenOutputs {
         if !is_standard_output(&self.plot) && !is_standard_output(&self.json) {
             purloin_command::print(&table())?;
         }
+        if let Some(json) = self.json {
+            json.write(report)?;
+        }
         if let Some(plot) = self.plot {
             plot.write_bytes(picture().svg()?.as_bytes())?;
         }
-        if let Some(html) = self.html {
-            html.write_page(&page())?;
-        }
-        match self.json {
-            Some(json) => json.write(report),
+        match self.html {
+            Some(html) => html.write_page(&page()),
             None => Ok(()),
         }
     }
