@@ -51,7 +51,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         ))
     })?;
     let progress = activity();
-    progress.set_message("check");
+    progress.set_message("checking the recording");
     // A recording that is too long for a simulation is written all the same.
     let check = match Recorded::new(&recording) {
         Ok(recorded) => Check::new(&recording, &recorded).to_string(),

@@ -52,7 +52,7 @@ impl Destination {
         Destination::file(given, ", or - for standard output")
     }
 
-    /// Opens a file. `other` is another way out if it cannot be written.
+    /// Opens a file. `other` completes the error message with another choice.
     fn file(given: &Path, other: &str) -> Result<Destination, Failure> {
         let cannot = |error: io::Error| {
             Failure::usage(format_args!(

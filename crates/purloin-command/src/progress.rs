@@ -18,8 +18,8 @@ pub fn progress(steps: u64, unit: &str) -> ProgressBar {
     bar
 }
 
-/// Returns a line that shows for how long something has been running whose number of steps is unknown. It appears on
-/// standard error if standard error is a terminal.
+/// Returns a line that shows the elapsed time of an activity with an unknown number of steps. It appears on standard
+/// error if standard error is a terminal.
 pub fn activity() -> ProgressBar {
     let style = ProgressStyle::with_template("{elapsed}  {msg}");
     let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());

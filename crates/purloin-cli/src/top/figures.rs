@@ -8,23 +8,24 @@ use serde::Serialize;
 
 use super::programs::Look;
 
-/// A worker whose thread had a processor for less than this share of the time while it ran the program is blocked in it.
+/// A worker that runs the program counts as blocked if its thread had or wanted a processor for less than this share of
+/// the time.
 const HARDLY: f64 = 0.05;
 
 /// A time without progress that is worth a line, in seconds.
 const LONG: f64 = 0.9;
 
-/// What a program did between two looks.
+/// What a program did between two snapshots.
 #[derive(Serialize)]
 pub struct Figures {
     pub program: String,
     pub pid: u32,
-    /// The time between the two looks.
+    /// The time between the two snapshots.
     pub seconds: f64,
     pub pools: Vec<PoolFigures>,
 }
 
-/// What a pool did between two looks, or since it was built if that was later.
+/// What a pool did between two snapshots, or since it was built if that was later.
 #[derive(Serialize)]
 pub struct PoolFigures {
     pub id: u64,
@@ -49,7 +50,7 @@ pub struct Stuck {
     pub likely_reason: String,
 }
 
-/// What a worker did between two looks, and what it does now.
+/// What a worker did between two snapshots, and what it does now.
 #[derive(Serialize)]
 pub struct WorkerFigures {
     pub number: usize,
@@ -74,7 +75,7 @@ pub struct WorkerFigures {
 #[serde(rename_all = "snake_case")]
 pub enum State {
     Runs,
-    /// It runs the program, and its thread has used no processor since the last look.
+    /// It runs the program, but its thread has hardly used a processor.
     Blocked,
     WaitsForTask,
     WaitsForScope,
@@ -111,7 +112,7 @@ impl Figures {
         }
     }
 
-    /// Returns what the program did between two looks.
+    /// Returns what the program did between two snapshots.
     pub fn between(before: &Look, after: &Look) -> Figures {
         let pools = after.snapshot.pools.iter().map(|pool| {
             let mut pools = before.snapshot.pools.iter();

@@ -1,7 +1,7 @@
 //! The directory of the sockets.
 //!
-//! Only the user may enter it. A program and `purloin top` both check that, because anybody can make a directory of
-//! that name where all users may write.
+//! Only the user may enter it. A program and `purloin top` both check that, because another user can create a directory
+//! of that name in `/tmp`.
 
 use std::fs::{self, DirBuilder};
 use std::io;

@@ -3,7 +3,7 @@
 //! With the environment variable `PURLOIN_MONITOR=1`, a thread listens at a Unix domain socket in a
 //! [directory](live::directories) that only the user may enter. To each connection it writes one
 //! [snapshot](live::Snapshot), and closes it. It reads nothing, so no request can be wrong, and no client can hold it
-//! up by sending none. A client that does not read loses its connection after [`PATIENCE`].
+//! up by sending none. A client that does not read loses its connection after [`SEND_TIMEOUT`].
 //!
 //! The socket is removed when the process ends by returning from `main` or by [`std::process::exit`]. A process that
 //! was killed leaves its socket, and the next process with its number replaces it.
@@ -25,7 +25,7 @@ use crate::tracing::environment::{complain, monitors};
 use crate::tracing::{at_exit, is_forked, program};
 
 /// How long a client may take to read a snapshot.
-const PATIENCE: Duration = Duration::from_secs(1);
+const SEND_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The pause after a connection that failed, because the program has no file descriptor left for example.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -135,7 +135,7 @@ fn snapshot(progress: &mut Progress) -> live::Snapshot {
     }
 }
 
-/// Writes everything, or gives up after [`PATIENCE`].
+/// Writes everything, or gives up after [`SEND_TIMEOUT`].
 fn send(client: &UnixStream, mut bytes: &[u8]) -> io::Result<()> {
     // Not `Write::write`, which would end a program that does not ignore SIGPIPE.
     #[cfg(not(target_vendor = "apple"))]
@@ -147,7 +147,7 @@ fn send(client: &UnixStream, mut bytes: &[u8]) -> io::Result<()> {
     set_no_sigpipe(client)?;
     let start = Instant::now();
     while !bytes.is_empty() {
-        let left = PATIENCE.saturating_sub(start.elapsed());
+        let left = SEND_TIMEOUT.saturating_sub(start.elapsed());
         // An error if no time is left.
         client.set_write_timeout(Some(left))?;
         let (fd, data) = (client.as_raw_fd(), bytes.as_ptr().cast());
