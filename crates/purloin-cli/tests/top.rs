@@ -209,6 +209,25 @@ fn the_name_of_a_program_does_not_act_on_the_terminal() {
     fs::remove_dir_all(directory).unwrap();
 }
 
+#[test]
+fn an_answer_that_never_ends_is_given_up() {
+    let directory = directory("endless");
+    let listener = UnixListener::bind(own_socket(&directory)).unwrap();
+    let program = thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        while client.write_all(b" ").is_ok() {
+            thread::sleep(Duration::from_millis(200));
+        }
+    });
+    let pid = std::process::id().to_string();
+    let output = top(&directory, &[&pid, "--once"]);
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("does not answer"), "{text}");
+    program.join().unwrap();
+    fs::remove_dir_all(directory).unwrap();
+}
+
 /// The program accepts no connection, and its queue is full, so that another connection waits for a place.
 #[test]
 #[cfg(target_os = "linux")]
