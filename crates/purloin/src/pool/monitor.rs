@@ -57,7 +57,10 @@ fn try_to_start() -> io::Result<()> {
         complain("atexit failed: the socket of PURLOIN_MONITOR stays when the program ends");
     }
     let thread = thread::Builder::new().name("purloin-monitor".into());
+    LISTENER.store(listener.as_raw_fd(), Ordering::Relaxed);
     thread.spawn(move || serve(&listener)).map_err(|error| {
+        // The closure has closed the socket.
+        LISTENER.store(-1, Ordering::Relaxed);
         remove_socket();
         io::Error::other(format!("cannot start a thread: {error}"))
     })?;
@@ -73,13 +76,12 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
         _ => (),
     }
     let listener = UnixListener::bind(&new)?;
-    LISTENER.store(listener.as_raw_fd(), Ordering::Relaxed);
     fs::set_permissions(&new, Permissions::from_mode(0o600))?;
     fs::rename(&new, path)?;
     Ok(listener)
 }
 
-/// The descriptor of the socket, or -1.
+/// The descriptor of the socket, while a thread serves it. Otherwise -1.
 static LISTENER: AtomicI32 = AtomicI32::new(-1);
 
 /// Closes the socket in a process that was forked, which does not answer.
