@@ -209,6 +209,7 @@ impl Profile {
                 work: self.work,
                 span: self.burdened.span.max(f64::MIN_POSITIVE),
                 measured: vec![(self.workers, self.speed_up())],
+                predicted: Vec::new(),
             }),
             critical_path: Some(self.critical_path.clone()),
             ..trace

@@ -73,6 +73,8 @@ pub struct SpeedUp {
     pub span: f64,
     /// Numbers of workers, each with the measured speed-up.
     pub measured: Vec<(usize, f64)>,
+    /// Numbers of workers, each with the predicted speed-up.
+    pub predicted: Vec<(usize, f64)>,
 }
 
 /// The trace of a pool.

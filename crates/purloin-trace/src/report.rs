@@ -79,14 +79,19 @@ fn data(trace: &Trace) -> String {
             json.member("speedup").object(|json| {
                 json.member("work").plain(speed_up.work);
                 json.member("span").plain(speed_up.span);
-                json.member("measured").array(|json| {
-                    for &(workers, speed_up) in &speed_up.measured {
-                        json.array(|json| {
-                            json.plain(workers);
-                            json.number(speed_up);
-                        });
-                    }
-                });
+                for (name, points) in [
+                    ("measured", &speed_up.measured),
+                    ("predicted", &speed_up.predicted),
+                ] {
+                    json.member(name).array(|json| {
+                        for &(workers, speed_up) in points {
+                            json.array(|json| {
+                                json.plain(workers);
+                                json.number(speed_up);
+                            });
+                        }
+                    });
+                }
             });
         }
         if let Some(path) = &trace.critical_path {

@@ -1,5 +1,6 @@
 //! `purloin profile`.
 
+mod predicted;
 mod report;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use purloin_measure::arguments::{parse_job, parse_time_or_cycles, parse_workers}
 use purloin_measure::profile::Case;
 use purloin_measure::schedulers::Spec;
 
+use self::predicted::predicted;
 use self::report::Report;
 
 /// Explain why a kernel is not faster: its work and span, and where the time goes
@@ -58,7 +60,8 @@ pub struct Args {
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
 
-    /// Write a report of one more run to this file: a page with a timeline
+    /// Write a report of one more run to this file: a page with a timeline, and with the predicted
+    /// speed-up on up to 64 cores
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
 
@@ -104,11 +107,22 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     }
     if let Some(trace) = &case.profile.trace {
         let program = format!("purloin profile {}", case.job);
-        let trace = Trace {
+        let mut trace = Trace {
             program,
             ..trace.clone()
         };
         if let Some(html) = html {
+            match predicted(case.job)? {
+                Ok(points) => {
+                    if let Some(speed_up) = &mut trace.speed_up {
+                        speed_up.predicted = points;
+                    }
+                }
+                Err(reason) => eprintln!(
+                    "purloin: the report predicts nothing for more cores. {}",
+                    reason.trim_end()
+                ),
+            }
             html.write_bytes(&written(|to| trace.write_report(to)))?;
         }
         if let Some(events) = events {

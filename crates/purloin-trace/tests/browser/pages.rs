@@ -61,6 +61,7 @@ fn names() -> Trace {
             work: 0.24,
             span: 0.06,
             measured: vec![(1, 0.98), (2, 1.7)],
+            predicted: vec![(4, 2.9), (8, 3.6), (16, 3.8)],
         }),
         critical_path: Some(CriticalPath {
             places: vec![

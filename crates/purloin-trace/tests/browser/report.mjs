@@ -131,6 +131,7 @@ for (const name of RESULTS) {
   check("names: program", (await text(page, "program")) === program);
   const rows = await texts(page, "[data-slot=spans] th[scope=row]");
   check("names: each span has its name", names.length === 7 && names.every(name => rows.includes(name)), rows);
+  check("names: three predicted points", (await page.$$("[data-slot=speedupPicture] .predicted")).length === 3);
   check("names: two measured points", (await page.$$("[data-slot=speedupPicture] .measured")).length === 2);
   const places = await texts(page, "[data-slot=pathTable] th[scope=row]"), shares = await texts(page, "[data-slot=pathTable] td:nth-child(2)");
   check("names: each place of the longest chain is a row, below the place around it",
