@@ -355,7 +355,7 @@ impl Case<'_> {
         let costly = sizes.costly as f64 / sizes.steals.max(1) as f64;
         let are_small = costly > 0.5 || sizes.median < SMALL_TASK;
         (sizes.steals >= MANY_STEALS && are_small).then_some(())?;
-        // A search that ends in sleep has found no task, and not a small one.
+        // A search that ends in sleep, or in giving the processor away, has found no task, and not a small one.
         let lost_by = |timeline: &Timeline| -> u64 {
             let states = timeline.intervals.iter().map(|interval| interval.state);
             let next = states.skip(1).chain([State::Running]);
@@ -368,7 +368,7 @@ impl Case<'_> {
                         interval.state,
                         State::Searching | State::Stealing | State::Blocked
                     );
-                    is_search && *next != State::Asleep
+                    is_search && !matches!(next, State::Asleep | State::HandedOff)
                 });
             let lengths = searches.map(|(interval, _)| interval.end - interval.begin);
             lengths.filter(|&length| length < LONG_SEARCH).sum()

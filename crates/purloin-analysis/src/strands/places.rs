@@ -6,7 +6,7 @@ use std::panic::Location;
 use purloin::trace::{CriticalPath, PathPlace};
 
 /// A place in a program: a node in the tree of [`Places`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Place(pub(super) u16);
 
 impl Place {

@@ -82,7 +82,7 @@ struct Child {
     /// The path until its beginning.
     before: Path,
     ended: Times,
-    /// The path until its end.
+    /// The path since then.
     path: Path,
     /// The number of the future, if it is one.
     number: Option<u32>,
@@ -147,7 +147,7 @@ impl Evaluator {
                 let (ended, first) = self.end();
                 let (begun, before) = self.end();
                 let order = self.both(begun, ended);
-                self.path.join(&before, &first, order);
+                self.path.join(&before, &first.since(&before), order);
             }
             Mark::Future | Mark::OuterFuture(_) => {
                 self.open.push(self.futures);
@@ -241,7 +241,7 @@ impl Evaluator {
         let child = Child {
             begun,
             ended: self.now,
-            path: std::mem::replace(&mut self.path, before.clone()),
+            path: std::mem::replace(&mut self.path, before.clone()).since(&before),
             before,
             number: future,
             is_got: false,

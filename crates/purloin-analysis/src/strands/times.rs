@@ -48,9 +48,9 @@ impl Sink {
                 correction,
                 is_first,
             } => {
-                let is_cold = *is_first || mark == Some(Mark::End);
-                // Parts of the first strand come without a mark.
-                *is_first &= mark.is_none();
+                // Of a strand with parts, only the first or the last part may count as cold.
+                let is_cold = (*is_first || mark == Some(Mark::End)) && strand <= COLD;
+                *is_first = false;
                 receiver.push(correction.apply(is_cold, strand), mark, place);
             }
         }
@@ -96,7 +96,7 @@ pub(super) struct Correction {
 
 impl Correction {
     fn apply(self, is_cold: bool, ticks: f64) -> f64 {
-        let ticks = if ticks <= self.fine_limit || is_cold && ticks <= COLD {
+        let ticks = if ticks <= self.fine_limit || is_cold {
             self.fine_mean
         } else {
             ticks
@@ -308,10 +308,19 @@ impl StrandTimes {
             .iter()
             .rposition(has_mark)
             .map_or(0, |index| index + 1);
+        let are_short = |parts: &[TimesOfStrand]| {
+            parts
+                .iter()
+                .map(|part| f64::from(part.shortest))
+                .sum::<f64>()
+                <= COLD
+        };
+        let is_first_cold = self.strands.get(..=first).is_some_and(are_short);
+        let is_last_cold = self.strands.get(last..).is_some_and(are_short);
         for (index, strand) in self.strands.iter().enumerate() {
             // `add` has stored the code of a mark, or the code of none.
             let mark = Mark::from_code(strand.code, || numbers.next().copied());
-            let is_cold = index <= first || index >= last;
+            let is_cold = index <= first && is_first_cold || index >= last && is_last_cold;
             receiver.push(
                 correction.apply(is_cold, strand.shortest.into()),
                 mark,

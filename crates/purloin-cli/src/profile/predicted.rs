@@ -10,8 +10,8 @@ use purloin_sim::{Machine, Policy, Recorded, Waiting, simulate};
 const MAX_CORES: u32 = 64;
 
 /// Records a kernel, and predicts its speed-up on machines with more cores than this one, under Purloin's default
-/// policy: numbers of cores, each with the speed-up. Returns the reason if the prediction for this machine is wrong, or
-/// if the recording is too long for a simulation.
+/// policy: numbers of cores, each with the speed-up. Returns the reason if the prediction for this machine is wrong or
+/// cannot be checked, or if the recording is too long for a simulation.
 pub fn predicted(job: Job) -> Result<Result<Vec<(usize, f64)>, String>, Failure> {
     let progress = activity();
     progress.set_message("recording for the prediction");
@@ -20,11 +20,15 @@ pub fn predicted(job: Job) -> Result<Result<Vec<(usize, f64)>, String>, Failure>
     let recording = recording.map_err(|error| Failure::Run(error.to_string()))?;
     let recorded = match Recorded::new(&recording) {
         Ok(recorded) => recorded,
-        Err(error) => return Ok(Err(format!("{error}"))),
+        Err(error) => {
+            progress.finish_and_clear();
+            return Ok(Err(error.to_string()));
+        }
     };
     progress.set_message("predicting");
     let check = Check::new(&recording, &recorded);
-    if check.trusted == Some(false) {
+    if check.trusted != Some(true) {
+        progress.finish_and_clear();
         return Ok(Err(check.to_string()));
     }
     let policy = Policy {

@@ -1,4 +1,4 @@
-//! What a running program tells `purloin top`: the format of a [`Snapshot`], and the [place](directory) of its socket.
+//! What a running program tells `purloin top`: the format of a [`Snapshot`], and the place of its socket.
 //!
 //! A program that runs with `PURLOIN_MONITOR=1` listens at a Unix domain socket. It writes one snapshot, as one line of
 //! JSON, to each connection, and closes it. All figures are totals, so a reader takes two snapshots and subtracts.

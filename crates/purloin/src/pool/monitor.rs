@@ -10,6 +10,7 @@
 
 use std::fs::{self, Permissions};
 use std::io;
+use std::net::Shutdown;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -19,7 +20,7 @@ use std::time::Duration;
 use purloin_trace::live;
 
 use super::watched::{self, Progress};
-use crate::sync::plain::{AtomicI32, Once, OnceLock, Ordering};
+use crate::sync::plain::{AtomicBool, Once, OnceLock, Ordering};
 use crate::sync::{Instant, thread};
 use crate::tracing::environment::{complain, monitors};
 use crate::tracing::{at_exit, is_forked, program};
@@ -57,10 +58,7 @@ fn try_to_start() -> io::Result<()> {
         complain("atexit failed: the socket of PURLOIN_MONITOR stays when the program ends");
     }
     let thread = thread::Builder::new().name("purloin-monitor".into());
-    LISTENER.store(listener.as_raw_fd(), Ordering::Relaxed);
-    thread.spawn(move || serve(&listener)).map_err(|error| {
-        // The closure has closed the socket.
-        LISTENER.store(-1, Ordering::Relaxed);
+    thread.spawn(move || serve(listener)).map_err(|error| {
         remove_socket();
         io::Error::other(format!("cannot start a thread: {error}"))
     })?;
@@ -69,28 +67,34 @@ fn try_to_start() -> io::Result<()> {
 
 /// Makes the socket. It replaces that of a process that had this number and was killed. No client sees it before it
 /// listens and only this user may connect.
-fn listen(path: &Path) -> io::Result<UnixListener> {
+fn listen(path: &Path) -> io::Result<&'static UnixListener> {
     let new = path.with_extension("new");
     match fs::remove_file(&new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => (),
     }
     let listener = UnixListener::bind(&new)?;
-    fs::set_permissions(&new, Permissions::from_mode(0o600))?;
-    fs::rename(&new, path)?;
-    Ok(listener)
+    let listener = LISTENER.get_or_init(|| listener);
+    let made = fs::set_permissions(&new, Permissions::from_mode(0o600))
+        .and_then(|()| fs::rename(&new, path));
+    if made.is_err() {
+        let _ = fs::remove_file(&new);
+    }
+    made.map(|()| listener)
 }
 
-/// The descriptor of the socket, while a thread serves it. Otherwise -1.
-static LISTENER: AtomicI32 = AtomicI32::new(-1);
+/// The socket of this process. It stays open until the process ends.
+static LISTENER: OnceLock<UnixListener> = OnceLock::new();
 
 /// Closes the socket in a process that was forked, which does not answer.
 pub(super) fn close_in_child() {
-    let descriptor = LISTENER.swap(-1, Ordering::Relaxed);
-    if descriptor >= 0 {
-        // SAFETY: this process has no other thread, and the listener is a value of a thread that it does not have, so no
-        // code uses the descriptor again.
-        unsafe { libc::close(descriptor) };
+    static IS_CLOSED: AtomicBool = AtomicBool::new(false);
+    if let Some(listener) = LISTENER.get()
+        && !IS_CLOSED.swap(true, Ordering::Relaxed)
+    {
+        // SAFETY: in this process, no code uses the descriptor again: the monitor's thread is not there, the listener is
+        // never dropped, `start` does not make another one, and a process that is forked from this one sees the flag.
+        unsafe { libc::close(listener.as_raw_fd()) };
     }
 }
 
@@ -108,6 +112,8 @@ fn serve(listener: &UnixListener) {
             Ok((client, _)) if is_of_this_user(&client) => {
                 // A client that is gone or does not read misses the snapshot.
                 let _ = send(&client, snapshot(&mut progress).to_line().as_bytes());
+                // Also if a process that was forked in between has the connection, too.
+                let _ = client.shutdown(Shutdown::Both);
             }
             Ok(_) => (),
             Err(_) => thread::sleep(PAUSE),

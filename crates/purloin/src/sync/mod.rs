@@ -204,9 +204,7 @@ pub use std::sync::atomic::Ordering;
 
 /// The standard library's atomics and locks: for statics, and for what no model checks.
 pub(crate) mod plain {
-    pub use std::sync::atomic::{
-        AtomicBool, AtomicI32, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence,
-    };
+    pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
     pub use std::sync::{Mutex, MutexGuard, Once, OnceLock};
 
     /// Locks a mutex, whether or not a holder has panicked.

@@ -15,8 +15,8 @@
 //!
 //! # Spans of suspended tasks
 //!
-//! A worker that waits may run another task, on top of those that it has suspended. It then **leaves** the spans of the
-//! suspended tasks, and enters them again after that task. There are two reasons:
+//! A worker that waits may run another task, on top of those that it has suspended. If both have the same subscriber, the
+//! worker then **leaves** the spans of the suspended tasks, and enters them again after that task. There are two reasons:
 //!
 //! - A task that was made outside of all spans runs outside of all spans.
 //! - A registry of `tracing-subscriber` counts a span once for each thread. Let a thread enter A, B, and A again: B stays
@@ -89,7 +89,7 @@ mod imp {
         #[inline(always)]
         pub fn current() -> Self {
             let is_off = LevelFilter::current() == LevelFilter::OFF;
-            CallersSpan((!is_off).then(Context::current))
+            CallersSpan(if is_off { None } else { Context::current() })
         }
 
         /// Returns whether there was a subscriber.
@@ -110,6 +110,27 @@ mod imp {
     crate::sync::thread_local! {
         /// Whether the subscriber of this thread is that of a task.
         static IS_LENT: Cell<bool> = const { Cell::new(false) };
+    }
+
+    crate::sync::thread_local! {
+        /// Whether this thread asks a subscriber for a span, or closes one. If the subscriber then makes a task, the task
+        /// has no span. Otherwise the subscriber would be asked within its own answer, again and again.
+        static IS_ASKING: Cell<bool> = const { Cell::new(false) };
+    }
+
+    /// Calls `ask`, which calls a subscriber.
+    fn asking<R>(ask: impl FnOnce() -> R) -> R {
+        struct Reset(bool);
+
+        impl Drop for Reset {
+            fn drop(&mut self) {
+                let _ = IS_ASKING.try_with(|is_asking| is_asking.set(self.0));
+            }
+        }
+
+        let was_asking = IS_ASKING.try_with(|is_asking| is_asking.replace(true));
+        let _reset = Reset(was_asking.unwrap_or(true));
+        ask()
     }
 
     /// Lends this thread the subscriber of a task, until it is dropped.
@@ -151,13 +172,17 @@ mod imp {
     impl Context {
         #[cold]
         #[inline(never)]
-        fn current() -> Box<Self> {
-            dispatcher::get_default(|subscriber| {
-                Box::new(Context {
-                    subscriber: subscriber.clone(),
-                    span: (subscriber.current_span().id()).map(|span| subscriber.clone_span(span)),
-                })
-            })
+        fn current() -> Option<Box<Self>> {
+            // Not called in `get_default`, which keeps tasks from setting another subscriber: this one may use the pool.
+            let subscriber = dispatcher::get_default(Dispatch::clone);
+            if subscriber.is::<NoSubscriber>() || IS_ASKING.try_with(Cell::get).unwrap_or(true) {
+                return None;
+            }
+            let span = asking(|| {
+                let span = subscriber.current_span();
+                span.id().map(|span| subscriber.clone_span(span))
+            });
+            Some(Box::new(Context { subscriber, span }))
         }
 
         /// Makes the span the current one of this thread until the guard is dropped.
@@ -166,17 +191,18 @@ mod imp {
         fn enter(&self) -> Entered<'_> {
             let mut entered = Entered {
                 context: self,
-                left: Vec::new(),
+                left: Left(Vec::new(), self),
                 has_entered: false,
                 _lent: Lent::new(&self.subscriber),
             };
             loop {
                 match (self.subscriber.current_span().id(), &self.span) {
                     (current, span) if current == span.as_ref() => break,
-                    (Some(current), _) if entered.left.len() < MOST_LEFT => {
+                    (Some(current), _) if entered.left.0.len() < MOST_LEFT => {
                         // Cloned first: the thread may be all that keeps the span open.
-                        entered.left.push(self.subscriber.clone_span(current));
+                        let left = self.subscriber.clone_span(current);
                         self.subscriber.exit(current);
+                        entered.left.0.push(left);
                     }
                     (_, Some(span)) => {
                         self.subscriber.enter(span);
@@ -196,7 +222,7 @@ mod imp {
             }
             Entered {
                 context: self,
-                left: Vec::new(),
+                left: Left(Vec::new(), self),
                 has_entered: true,
                 _lent: None,
             }
@@ -206,7 +232,7 @@ mod imp {
     impl Drop for Context {
         fn drop(&mut self) {
             if let Some(span) = self.span.take() {
-                self.subscriber.try_close(span);
+                asking(|| self.subscriber.try_close(span));
             }
         }
     }
@@ -215,13 +241,12 @@ mod imp {
     /// span, and the thread would try for ever.
     const MOST_LEFT: usize = 1000;
 
-    /// Leaves the span of a context, where this thread has entered it.
+    /// Leaves the span of a context, where this thread has entered it. Then enters the spans that this thread has left,
+    /// also after a panic of the subscriber, and then restores the subscriber.
     struct Entered<'c> {
         context: &'c Context,
-        /// The spans that this thread has left, the innermost first.
-        left: Vec<Id>,
         has_entered: bool,
-        /// Dropped after this value has restored the spans.
+        left: Left<'c>,
         _lent: Option<Lent>,
     }
 
@@ -231,9 +256,18 @@ mod imp {
             if let (Some(span), true) = (span, self.has_entered) {
                 subscriber.exit(span);
             }
-            while let Some(span) = self.left.pop() {
+        }
+    }
+
+    /// The spans that this thread has left, the innermost first.
+    struct Left<'c>(Vec<Id>, &'c Context);
+
+    impl Drop for Left<'_> {
+        fn drop(&mut self) {
+            let Left(left, Context { subscriber, .. }) = self;
+            while let Some(span) = left.pop() {
                 subscriber.enter(&span);
-                subscriber.try_close(span);
+                asking(|| subscriber.try_close(span));
             }
         }
     }
@@ -255,14 +289,11 @@ mod imp {
     #[inline(never)]
     fn open(name: &'static str) -> Option<Context> {
         let metadata = Name::find(name).metadata();
-        dispatcher::get_default(|subscriber| {
-            subscriber.enabled(metadata).then(|| {
-                let attributes = metadata.fields().value_set(&[]);
-                Context {
-                    subscriber: subscriber.clone(),
-                    span: Some(subscriber.new_span(&Attributes::new(metadata, &attributes))),
-                }
-            })
+        let subscriber = dispatcher::get_default(Dispatch::clone);
+        subscriber.enabled(metadata).then(|| {
+            let attributes = metadata.fields().value_set(&[]);
+            let span = Some(subscriber.new_span(&Attributes::new(metadata, &attributes)));
+            Context { subscriber, span }
         })
     }
 

@@ -2,7 +2,7 @@
 #![cfg(not(any(loom, miri)))]
 #![allow(missing_docs)]
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
@@ -14,6 +14,8 @@ use tracing_core::span::Current;
 
 /// What the subscriber does when it is asked to keep a span open.
 static ON_CLONE: Mutex<fn()> = Mutex::new(nothing);
+/// What the subscriber does when it is told that a span is no longer needed.
+static ON_CLOSE: Mutex<fn()> = Mutex::new(nothing);
 /// What the subscriber does at an event.
 static ON_EVENT: Mutex<fn()> = Mutex::new(nothing);
 /// Number of spans that were opened or cloned, and not closed.
@@ -27,7 +29,6 @@ thread_local! {
     static ENTERED: RefCell<Vec<(Id, &'static Metadata<'static>)>> = const { RefCell::new(Vec::new()) };
     /// Futures that the subscriber has made, and that no code has fetched.
     static MADE: RefCell<Vec<Handle<u32>>> = const { RefCell::new(Vec::new()) };
-    static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The metadata of each span, by its number.
@@ -37,16 +38,10 @@ fn name_of_current() -> Option<&'static str> {
     ENTERED.with_borrow(|entered| Some(entered.last()?.1.name()))
 }
 
-/// Calls a function of a test, but not within itself.
+/// Calls a function of a test.
 fn call(what: &Mutex<fn()>) {
     let what = *what.lock().unwrap_or_else(PoisonError::into_inner);
-    if !IS_INSIDE.replace(true) {
-        let result = catch_unwind(what);
-        IS_INSIDE.set(false);
-        if let Err(panic) = result {
-            std::panic::resume_unwind(panic);
-        }
-    }
+    what();
 }
 
 impl Subscriber for ForAll {
@@ -87,6 +82,7 @@ impl Subscriber for ForAll {
     }
 
     fn try_close(&self, _: Id) -> bool {
+        call(&ON_CLOSE);
         OPEN.fetch_sub(1, SeqCst);
         false
     }
@@ -107,8 +103,9 @@ fn subscriber() -> MutexGuard<'static, ()> {
         tracing::dispatcher::set_global_default(Dispatch::new(ForAll)).unwrap();
     });
     let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    set(&ON_CLONE, nothing);
-    set(&ON_EVENT, nothing);
+    for what in [&ON_CLONE, &ON_CLOSE, &ON_EVENT] {
+        set(what, nothing);
+    }
     alone
 }
 
@@ -253,4 +250,27 @@ fn a_subscriber_may_join_at_an_event() {
         });
     });
     assert_eq!(JOINS.load(SeqCst), 200 * 144);
+}
+
+/// Each of these joins would ask the subscriber for its span, within the answer to such a question.
+#[test]
+fn a_subscriber_may_join_while_a_task_is_made() {
+    let _alone = subscriber();
+    let before = OPEN.load(SeqCst);
+    let pool = Pool::builder().workers(2).build().unwrap();
+    let joins = || assert_eq!(fib(4), 3);
+    set(&ON_CLONE, joins);
+    set(&ON_CLOSE, joins);
+    info_span!("caller").in_scope(|| {
+        pool.run(|mut w| {
+            assert_eq!(w.lend(|w| fib_with(w, 10)), 55);
+            w.finish(|scope| {
+                for _ in 0..100 {
+                    scope.spawn(|_| assert_eq!(name_of_current(), Some("caller")));
+                }
+            });
+        });
+    });
+    drop(pool);
+    assert_eq!(OPEN.load(SeqCst), before);
 }
