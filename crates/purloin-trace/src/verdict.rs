@@ -441,9 +441,12 @@ fn place(time: (u64, u64), worker: &str, span: Option<&str>) -> String {
                 .into()
         }
     };
+    let begin = match time.0 {
+        0 => "at".into(),
+        begin => format!("{} after", with_unit(begin)),
+    };
     format!(
-        "The longest such time took {}. It began {} after the start of the trace{worker}, {span}.",
+        "The longest such time took {}. It began {begin} the start of the trace{worker}, {span}.",
         with_unit(length(time)),
-        with_unit(time.0),
     )
 }
