@@ -138,6 +138,35 @@ fn each_cell_gets_a_verdict_that_allows_for_noise() {
     );
 }
 
+/// The machine may have been slower, and the program the same.
+#[test]
+fn a_cell_that_changes_as_its_serial_elision_does_has_no_verdict() {
+    let directory = temporary("compare-serial");
+    let report = |name: &str, serial: f64, parallel: f64| {
+        let cells = vec![
+            cell("serial", 1, &runs(serial), serial),
+            cell("rayon", 2, &runs(parallel), serial),
+            cell("chili", 2, &runs(1.0), serial),
+        ];
+        report(&directory, name, 2, cells)
+    };
+    let (a, b) = (report("a.json", 1.0, 1.0), report("b.json", 1.1, 1.1));
+    let output = purloin(&["compare", &a, &b, "--json", "-"]);
+    let cells = serde_json::from_slice::<Value>(&output.stdout).unwrap()["cells"].clone();
+    let verdicts = cells.as_array().unwrap().iter();
+    let verdicts: Vec<_> = verdicts
+        .map(|cell| (cell["verdict"].as_str().unwrap(), cell["reason"].as_str()))
+        .collect();
+    let expected = [
+        ("slower", None),
+        ("cannot-tell", Some("serial-elision")),
+        ("same", None),
+    ];
+    assert_eq!(verdicts, expected);
+    let text = String::from_utf8(purloin(&["compare", &a, &b]).stdout).unwrap();
+    assert!(text.contains("cannot tell: so may serial"), "{text}");
+}
+
 #[test]
 fn only_cells_beyond_the_margin_fail() {
     let directory = temporary("compare-fail");

@@ -171,7 +171,7 @@ fn mistakes_get_one_line_each() {
     assert!(text.contains("sends no snapshot"), "{text}");
     other.join().unwrap();
 
-    // The program is killed, and its socket stays until somebody looks for programs.
+    // The program is killed, and its socket stays until `purloin top` lists the programs.
     let socket = directory.join(format!("purloin/{pid}.socket"));
     watched.program.kill().unwrap();
     watched.program.wait().unwrap();

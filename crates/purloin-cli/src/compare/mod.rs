@@ -21,7 +21,8 @@ use self::read::Bench;
 /// are better.
 ///
 /// The verdict is "the same" if the whole interval is within --margin of 1; otherwise "faster" or
-/// "slower" if the whole interval is below or above 1; otherwise "cannot tell".
+/// "slower" if the whole interval is below or above 1, and does not overlap that of the kernel's
+/// serial elision; otherwise "cannot tell".
 ///
 /// About one in twenty unchanged cells looks faster or slower by chance. The intervals cover the noise
 /// between the runs of one report. They do not cover changes between two reports, such as another

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::pairs::{Comparison, Pair, Reason, Verdict};
 use super::read::Cell;
 
-/// What is compared, and how.
+/// The files with the two reports, and the margin.
 pub struct About {
     /// The file with A.
     pub a: String,
@@ -73,7 +73,8 @@ fn legend(about: &About) -> String {
         "A, B: the median of all runs\n\
          B/A: the median of the ratios of each run of B to each run of A; below 1, B is faster\n\
          95 % interval: the confidence interval of B/A, from the Mann–Whitney test\n\
-         verdict: the same if the interval is within {} % of 1; otherwise faster or slower if it is below or above 1\n",
+         verdict: the same if the interval is within {} % of 1; otherwise faster or slower if it is below or above 1,\n\
+         and apart from the interval of the kernel's serial elision\n",
         about.margin
     )
 }

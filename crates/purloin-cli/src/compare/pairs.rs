@@ -30,15 +30,15 @@ pub struct Pair {
     pub verdict: Verdict,
 }
 
-/// What the times of a cell say. The first verdict that fits counts.
+/// The verdict on a cell: the first one that fits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// All of the interval is within the margin around 1.
     Same,
-    /// All of the interval is below 1.
+    /// All of the interval is below 1, and it does not overlap that of the serial elision.
     Faster,
-    /// All of the interval is above 1.
+    /// All of the interval is above 1, and it does not overlap that of the serial elision.
     Slower,
     /// None of these, for a [`Reason`].
     CannotTell,
@@ -54,6 +54,8 @@ pub enum Reason {
     FewRuns,
     /// The interval contains 1, and is not within the margin.
     Noise,
+    /// The interval overlaps that of the kernel's serial elision, so the machine may have changed, and not the program.
+    SerialElision,
 }
 
 impl Verdict {
@@ -101,7 +103,10 @@ impl Pair {
         match (self.verdict, self.ratio.interval) {
             (Verdict::CannotTell, _) if !self.is_right() => Some(Reason::WrongAnswer),
             (Verdict::CannotTell, None) => Some(Reason::FewRuns),
-            (Verdict::CannotTell, Some(_)) => Some(Reason::Noise),
+            (Verdict::CannotTell, Some((low, high))) if low <= 1.0 && high >= 1.0 => {
+                Some(Reason::Noise)
+            }
+            (Verdict::CannotTell, Some(_)) => Some(Reason::SerialElision),
             _ => None,
         }
     }
@@ -128,7 +133,23 @@ impl Pair {
                 let s = if runs == 1 { "" } else { "s" };
                 format!("cannot tell: {runs} run{s}; use --runs {ENOUGH_RUNS} or more")
             }
+            (_, Some(Reason::SerialElision)) => "cannot tell: so may serial".to_string(),
             _ => "cannot tell".to_string(),
+        }
+    }
+
+    /// Withdraws the verdict if the serial elision of the same kernel may have changed as much.
+    fn compare_with(&mut self, serial: &[(String, (f64, f64))]) {
+        let job = self.a.job();
+        let serial = serial.iter().find(|(other, _)| *other == job);
+        if let (Some((low, high)), Some((_, (serial_low, serial_high)))) =
+            (self.ratio.interval, serial)
+            && matches!(self.verdict, Verdict::Faster | Verdict::Slower)
+            && !self.a.is_serial()
+            && low <= *serial_high
+            && high >= *serial_low
+        {
+            self.verdict = Verdict::CannotTell;
         }
     }
 
@@ -167,6 +188,11 @@ impl Comparison {
                 None => only_in_a.push(a),
             }
         }
+        let serial = pairs.iter().filter(|pair| pair.a.is_serial());
+        let serial: Vec<_> = serial
+            .filter_map(|pair| Some((pair.a.job(), pair.ratio.interval?)))
+            .collect();
+        pairs.iter_mut().for_each(|pair| pair.compare_with(&serial));
         warnings.extend(shift(&pairs));
         Comparison {
             machines,

@@ -1,4 +1,4 @@
-//! What happened between two snapshots.
+//! The figures of the time between two snapshots.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const HARDLY: f64 = 0.05;
 /// A time without progress that is worth a line, in seconds.
 const LONG: f64 = 0.9;
 
-/// What a program did between two snapshots.
+/// The figures of a program, between two snapshots.
 #[derive(Serialize)]
 pub struct Figures {
     pub program: String,
@@ -25,7 +25,7 @@ pub struct Figures {
     pub pools: Vec<PoolFigures>,
 }
 
-/// What a pool did between two snapshots, or since it was built if that was later.
+/// The figures of a pool, between two snapshots, or since it was built if that was later.
 #[derive(Serialize)]
 pub struct PoolFigures {
     pub id: u64,
@@ -50,7 +50,7 @@ pub struct Stuck {
     pub likely_reason: String,
 }
 
-/// What a worker did between two snapshots, and what it does now.
+/// The figures of a worker, between two snapshots, with its activity at the second one.
 #[derive(Serialize)]
 pub struct WorkerFigures {
     pub number: usize,
@@ -70,7 +70,7 @@ pub struct WorkerFigures {
     pub span: Option<String>,
 }
 
-/// What a worker does.
+/// The activity of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum State {

@@ -18,7 +18,7 @@ const WIDTH: usize = 100;
 const HEAD: &str =
     "  worker   state      time                   cpu  steals/s   tasks  for how long, and where";
 
-/// What the letters mean.
+/// The meaning of the letters.
 pub const LEGEND: &str =
     "R runs, P wants a processor, L blocked in the program, W waits, s searches, z sleeps";
 

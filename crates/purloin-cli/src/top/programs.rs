@@ -28,7 +28,7 @@ pub struct Program {
     socket: PathBuf,
 }
 
-/// What a program does at a moment.
+/// The snapshot of a program, and when it was taken.
 pub struct Look {
     pub time: Instant,
     pub snapshot: Snapshot,

@@ -82,7 +82,7 @@ fn listen_to_signals() {
     }
 }
 
-/// What the screen shows.
+/// The state of the screen.
 struct Screen {
     interval: Duration,
     is_paused: bool,

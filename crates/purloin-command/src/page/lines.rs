@@ -8,7 +8,7 @@ use super::{Figure, escape};
 
 /// Lines through values for numbers of cores or workers, on a logarithmic horizontal axis.
 pub struct Lines {
-    /// What the vertical axis measures.
+    /// The quantity on the vertical axis, with its unit.
     pub vertical: String,
     /// What the horizontal axis counts, such as "workers".
     pub horizontal: &'static str,

@@ -79,7 +79,7 @@ pub struct Worker {
     pub counts: BTreeMap<String, u64>,
 }
 
-/// What a worker does.
+/// The activity of a worker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
