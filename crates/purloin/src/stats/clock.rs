@@ -8,10 +8,12 @@ use crate::sync::plain::OnceLock;
 /// Reads the clock. The unit is the processor's own; see [`to_time`].
 #[inline(always)]
 pub fn ticks() -> u64 {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[cfg(all(target_arch = "x86_64", not(any(miri, purloin_virtual))))]
     // SAFETY: every x86-64 processor has a time-stamp counter.
     return unsafe { std::arch::x86_64::_rdtsc() };
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    #[cfg(purloin_virtual)]
+    return purloin_virtual::sync::ticks();
+    #[cfg(not(any(purloin_virtual, all(target_arch = "x86_64", not(miri)))))]
     return start().elapsed().as_nanos() as u64;
 }
 
@@ -19,7 +21,7 @@ pub fn ticks() -> u64 {
 /// them.
 #[inline(always)]
 pub fn ordered_ticks() -> u64 {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[cfg(all(target_arch = "x86_64", not(any(miri, purloin_virtual))))]
     // SAFETY: every x86-64 processor has these instructions.
     unsafe {
         std::arch::x86_64::_mm_lfence();
@@ -27,11 +29,11 @@ pub fn ordered_ticks() -> u64 {
         std::arch::x86_64::_mm_lfence();
         ticks
     }
-    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    #[cfg(not(all(target_arch = "x86_64", not(any(miri, purloin_virtual)))))]
     ticks()
 }
 
-#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+#[cfg(not(any(purloin_virtual, all(target_arch = "x86_64", not(miri)))))]
 fn start() -> Instant {
     static START: OnceLock<Instant> = OnceLock::new();
     *START.get_or_init(Instant::now)

@@ -54,9 +54,11 @@ pub(crate) fn heavy() -> bool {
     // Orders this thread's own accesses even if the kernel returns early, because the process has
     // a single thread.
     fence(Ordering::SeqCst);
-    #[cfg(all(target_os = "linux", not(loom), not(miri)))]
+    #[cfg(all(target_os = "linux", not(any(loom, miri, purloin_virtual))))]
     let ordered = linux::membarrier(linux::PRIVATE_EXPEDITED);
-    #[cfg(not(all(target_os = "linux", not(loom), not(miri))))]
+    #[cfg(purloin_virtual)]
+    let ordered = purloin_virtual::sync::membarrier();
+    #[cfg(not(any(purloin_virtual, all(target_os = "linux", not(any(loom, miri))))))]
     let ordered = cfg!(loom);
     fence(Ordering::SeqCst);
     ordered
@@ -64,26 +66,26 @@ pub(crate) fn heavy() -> bool {
 
 /// Registers the process for [`heavy`], if that takes no time. Called when a pool is built.
 pub(crate) fn prepare() {
-    #[cfg(all(target_os = "linux", not(loom), not(miri)))]
+    #[cfg(all(target_os = "linux", not(any(loom, miri, purloin_virtual))))]
     linux::prepare();
 }
 
 /// Lets a thread register the process for [`heavy`], unless this was done before.
 #[cold]
 pub(crate) fn request() {
-    #[cfg(all(target_os = "linux", not(loom), not(miri)))]
+    #[cfg(all(target_os = "linux", not(any(loom, miri, purloin_virtual))))]
     linux::request();
 }
 
 /// Called in a forked child.
 pub(crate) fn forked() {
-    #[cfg(all(target_os = "linux", not(loom), not(miri)))]
+    #[cfg(all(target_os = "linux", not(any(loom, miri, purloin_virtual))))]
     linux::forked();
 }
 
 /// Returns whether [`heavy`] reaches the other threads. If so, it always will.
 pub(crate) fn available() -> bool {
-    #[cfg(all(target_os = "linux", not(loom), not(miri)))]
+    #[cfg(all(target_os = "linux", not(any(loom, miri, purloin_virtual))))]
     {
         linux::is_registered()
     }
@@ -91,13 +93,17 @@ pub(crate) fn available() -> bool {
     {
         true
     }
-    #[cfg(all(not(loom), any(not(target_os = "linux"), miri)))]
+    #[cfg(purloin_virtual)]
+    {
+        purloin_virtual::sync::has_membarrier()
+    }
+    #[cfg(all(not(any(loom, purloin_virtual)), any(not(target_os = "linux"), miri)))]
     {
         false
     }
 }
 
-#[cfg(all(target_os = "linux", not(loom), not(miri)))]
+#[cfg(all(target_os = "linux", not(any(loom, miri, purloin_virtual))))]
 mod linux {
     use std::os::linux::fs::MetadataExt;
     use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,6 +1,9 @@
 //! Atomics, cells, locks, threads and clocks. The rest of the crate takes them only from here, so that a
 //! build can replace them all.
 //!
+//! A build with `--cfg purloin_virtual` takes all of them from the crate `purloin-virtual`, which runs threads on virtual
+//! cores, in virtual time.
+//!
 //! A build with `--cfg loom` replaces atomics, cells, locks, threads and thread-local values by the
 //! model-checked types of [loom], which explores every interleaving of a protocol. There the clock says
 //! that every interval is long. What no model checks comes from [`plain`]: the standard library's types in
@@ -10,7 +13,7 @@
 
 pub(crate) mod asymmetric;
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, purloin_virtual)))]
 mod real {
     pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, fence};
     pub use std::sync::{Condvar, Mutex, MutexGuard};
@@ -72,8 +75,40 @@ mod real {
     }
 }
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, purloin_virtual)))]
 pub use real::*;
+
+#[cfg(purloin_virtual)]
+mod virtual_cores {
+    pub(crate) use purloin_virtual::sync::{
+        AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Condvar, Instant, Mutex, MutexGuard,
+        UnsafeCell, fence, spin_loop, thread_local,
+    };
+
+    pub use super::plain::lock;
+    pub use thread::yield_now;
+
+    /// Threads of the machine.
+    pub(crate) mod thread {
+        pub use purloin_virtual::sync::thread::{
+            Builder, JoinHandle, Result, Thread, available_parallelism, current, panicking, park,
+            park_timeout, sleep, yield_now,
+        };
+
+        /// Returns whether a thread has ended.
+        pub fn is_finished(thread: &JoinHandle<()>) -> bool {
+            thread.is_finished()
+        }
+
+        /// Ends the current or next [`park_timeout`] of a thread.
+        pub fn unpark(thread: &JoinHandle<()>) {
+            thread.thread().unpark();
+        }
+    }
+}
+
+#[cfg(purloin_virtual)]
+pub use virtual_cores::*;
 
 #[cfg(loom)]
 mod model {
@@ -204,8 +239,15 @@ pub use std::sync::atomic::Ordering;
 
 /// The standard library's atomics and locks: for statics, and for what no model checks.
 pub(crate) mod plain {
-    pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering, fence};
-    pub use std::sync::{Mutex, MutexGuard, Once, OnceLock};
+    #[cfg(purloin_virtual)]
+    pub use purloin_virtual::sync::{
+        AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex, MutexGuard, fence,
+    };
+    #[cfg(not(purloin_virtual))]
+    pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, fence};
+    #[cfg(not(purloin_virtual))]
+    pub use std::sync::{Mutex, MutexGuard};
+    pub use std::sync::{Once, OnceLock, atomic::Ordering};
 
     /// Locks a mutex, whether or not a holder has panicked.
     ///

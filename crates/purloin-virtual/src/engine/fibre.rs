@@ -1,0 +1,165 @@
+//! A fibre: a thread of the program, with a stack and thread-local values of its own.
+
+use std::any::Any;
+use std::fmt;
+use std::io;
+use std::ptr::null;
+use std::rc::Rc;
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, Yielder};
+
+use super::Woken;
+use super::stores::Stores;
+use crate::report::Operation;
+
+pub(crate) type Routine = Coroutine<(), (), ()>;
+
+/// What a fibre runs. It does not panic.
+pub(crate) type Entry = Box<dyn FnOnce()>;
+
+/// What a fibre waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reason {
+    Lock,
+    Condition,
+    Unpark,
+    Sleep,
+    End(usize),
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Reason::Lock => f.write_str("a lock"),
+            Reason::Condition => f.write_str("a condition variable"),
+            Reason::Unpark => f.write_str("an unpark"),
+            Reason::Sleep => f.write_str("the end of a sleep"),
+            Reason::End(thread) => write!(f, "the end of thread {thread}"),
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// It has a core, or waits for one.
+    Running,
+    Waiting,
+    Done,
+}
+
+/// A value for each thread, by the address of its key.
+pub(crate) type Locals = Vec<(usize, Rc<dyn Any>)>;
+
+pub(crate) struct Fibre {
+    pub(crate) name: String,
+    /// None while the fibre runs, and after its end.
+    pub(crate) coroutine: Option<Routine>,
+    yielder: *const Yielder<(), ()>,
+    state: State,
+    /// Whether it has done everything that other threads may wait for.
+    pub(crate) is_over: bool,
+    pub(crate) reason: Reason,
+    /// The number of its wait, and of the timer that ends the wait.
+    pub(crate) wait: u64,
+    /// The address at which it waits, or 0.
+    address: usize,
+    /// How its last wait ended.
+    pub(crate) woken: Woken,
+    /// Whether it was unparked since it last parked.
+    pub(crate) has_token: bool,
+    /// The core on which it ran last.
+    pub(crate) core: usize,
+    /// The operation that it is in, for the tally.
+    pub(crate) operation: (u32, Operation),
+    pub(crate) locals: Locals,
+    /// Its stores that other threads do not see yet.
+    pub(crate) stores: Stores,
+}
+
+impl Fibre {
+    pub(crate) fn new(name: String, stack_size: usize, entry: Entry) -> io::Result<Fibre> {
+        let stack = DefaultStack::new(stack_size)?;
+        let coroutine = Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
+            super::expect(|engine| {
+                let fibre = engine.fibre;
+                engine.fibres[fibre].yielder = yielder;
+            });
+            entry();
+        });
+        Ok(Fibre {
+            name,
+            coroutine: Some(coroutine),
+            yielder: null(),
+            state: State::Waiting,
+            is_over: false,
+            reason: Reason::Sleep,
+            wait: 0,
+            address: 0,
+            woken: Woken::Signal,
+            has_token: false,
+            core: usize::MAX,
+            operation: (0, Operation::Other),
+            locals: Vec::new(),
+            stores: Stores::default(),
+        })
+    }
+
+    pub(crate) fn yielder(&self) -> *const Yielder<(), ()> {
+        self.yielder
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.state == State::Running
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.state == State::Done
+    }
+
+    pub(crate) fn is_parked(&self) -> bool {
+        self.state == State::Waiting && self.reason == Reason::Unpark
+    }
+
+    /// Returns whether it waits in a way that may end without a reason.
+    pub(crate) fn may_wake(&self) -> bool {
+        let reasons = [Reason::Condition, Reason::Unpark];
+        self.state == State::Waiting && reasons.contains(&self.reason)
+    }
+
+    pub(crate) fn set_running(&mut self) {
+        self.state = State::Running;
+    }
+
+    pub(crate) fn begin_wait(&mut self, reason: Reason, wait: u64) {
+        (self.state, self.reason, self.wait) = (State::Waiting, reason, wait);
+    }
+
+    pub(crate) fn waits_at(&mut self, address: usize) {
+        self.address = address;
+    }
+
+    /// Ends its wait. Returns the address at which it has waited, if there is one.
+    pub(crate) fn end_wait(&mut self, woken: Woken) -> Option<usize> {
+        self.woken = woken;
+        self.wait = u64::MAX;
+        let address = std::mem::take(&mut self.address);
+        (address != 0).then_some(address)
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.state = State::Done;
+        self.coroutine = None;
+    }
+
+    /// Frees the stack of a fibre that has not ended, without running destructors.
+    pub(crate) fn forget(&mut self) {
+        if let Some(mut coroutine) = self.coroutine.take() {
+            // SAFETY: nothing resumes the fibre, and nothing on its stack is used again: the run is over, and all other
+            // fibres are suspended for good, too.
+            unsafe { coroutine.force_reset() };
+        }
+        // Destructors of thread-local values may use the library on a thread that no longer exists.
+        std::mem::forget(std::mem::take(&mut self.locals));
+    }
+}

@@ -1,0 +1,647 @@
+//! The engine: runs threads as fibres on one thread of the system, in virtual time.
+//!
+//! A fibre runs until it comes to an event: an access to shared memory, a lock, a look at the clock. There the engine
+//! adds what the code since the last event and the event itself take to the time of the fibre's core. If another core is
+//! behind, the fibre is suspended, and the core that is farthest behind goes on. So all events happen in the order of
+//! their times, and a run depends on its seed alone.
+//!
+//! One engine exists at a time in a process, because a library's statics are shared by all runs. All fibres run on the
+//! thread that has called [`Run::run`](crate::Run::run), so no two of them touch the engine at the same time. A function
+//! of the engine never holds a reference to it while it suspends a fibre: [`with`] ends first.
+
+mod adversary;
+mod fibre;
+mod lines;
+mod placement;
+mod stores;
+mod turns;
+
+use std::cell::Cell;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::ptr::null_mut;
+
+use crate::machine::Machine;
+use crate::random::Random;
+use crate::report::{Failure, Operation, Tally, Waiting};
+use crate::work;
+use adversary::Adversary;
+use fibre::Fibre;
+use lines::{Costs, Lines, picoseconds};
+use placement::Core;
+use turns::Turns;
+
+pub use adversary::Weather;
+pub(crate) use fibre::{Entry, Reason};
+pub(crate) use lines::Access;
+pub(crate) use turns::{NEVER, Time};
+
+thread_local! {
+    /// The engine whose fibres run on this thread, or null.
+    static ENGINE: Cell<*mut Engine> = const { Cell::new(null_mut()) };
+}
+
+/// Returns whether this thread runs a fibre.
+#[inline]
+pub(crate) fn is_inside() -> bool {
+    !ENGINE.get().is_null()
+}
+
+/// Calls `f` with the engine, if this thread runs a fibre. `f` does not suspend the fibre.
+#[inline]
+pub(crate) fn with<R>(f: impl FnOnce(&mut Engine) -> R) -> Option<R> {
+    // SAFETY: `Engine::run` sets the pointer to an engine that lives until it clears the pointer. Fibres and the engine
+    // run on this thread only, and no `f` calls a function that takes the engine again or suspends the fibre, so this is
+    // the only reference.
+    unsafe { ENGINE.get().as_mut() }.map(f)
+}
+
+/// Like [`with`], for operations that exist only in a run.
+///
+/// # Panics
+///
+/// Panics outside of a run.
+pub(crate) fn expect<R>(f: impl FnOnce(&mut Engine) -> R) -> R {
+    with(f).expect(
+        "this build runs threads only on virtual cores: call it inside purloin_virtual::Run::run",
+    )
+}
+
+/// How a wait ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Woken {
+    /// Another fibre woke it.
+    Signal,
+    /// The time limit was reached.
+    Timeout,
+}
+
+/// A time limit of a wait.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Timer {
+    time: Time,
+    /// Orders timers of the same time.
+    number: u64,
+    fibre: usize,
+    /// The wait that it ends, see [`Fibre::wait`].
+    wait: u64,
+}
+
+/// Times of the operating system in picoseconds.
+struct SystemCosts {
+    fence: Time,
+    pause: Time,
+    clock: Time,
+    park: Time,
+    wake: Time,
+    wake_latency: Time,
+    switch: Time,
+    yield_now: Time,
+    slice: Time,
+    membarrier: Time,
+    interrupt: Time,
+    interrupted: Time,
+    start_thread: Time,
+}
+
+/// A run of a machine.
+pub(crate) struct Engine {
+    costs: SystemCosts,
+    lines: Lines,
+    cores: Box<[Core]>,
+    placement: placement::Placement,
+    turns: Turns,
+    fibres: Vec<Fibre>,
+    timers: BinaryHeap<Reverse<Timer>>,
+    next_timer: u64,
+    /// The fibres that wait for a lock or a condition, by its address.
+    waiting: HashMap<usize, VecDeque<usize>>,
+    /// The fibre that runs, its core, and the core's time.
+    fibre: usize,
+    core: usize,
+    now: Time,
+    /// The time at which the running fibre must be suspended.
+    limit: Time,
+    /// The time at which the run fails.
+    time_limit: Time,
+    /// Picoseconds of a unit of counted work.
+    work: f64,
+    random: Random,
+    /// Decides which fibre runs, instead of the clock.
+    adversary: Option<Adversary>,
+    operations: u32,
+    pub(crate) tally: Tally,
+    failure: Option<Failure>,
+}
+
+/// What a run needs.
+pub(crate) struct Settings<'m> {
+    pub(crate) machine: &'m Machine,
+    pub(crate) seed: u64,
+    pub(crate) time_limit: Time,
+    pub(crate) work: f64,
+    pub(crate) weather: Option<Weather>,
+}
+
+impl Engine {
+    pub(crate) fn new(settings: &Settings) -> Engine {
+        let Settings { machine, seed, .. } = *settings;
+        let (core, system) = (&machine.core, &machine.system);
+        let cores = machine.topology.cores;
+        Engine {
+            costs: SystemCosts {
+                fence: picoseconds(core.fence),
+                pause: picoseconds(core.pause),
+                clock: picoseconds(core.clock),
+                park: picoseconds(system.park),
+                wake: picoseconds(system.wake),
+                wake_latency: picoseconds(system.wake_latency),
+                switch: picoseconds(system.switch),
+                yield_now: picoseconds(system.yield_now),
+                slice: picoseconds(system.slice),
+                membarrier: picoseconds(system.membarrier),
+                interrupt: picoseconds(system.interrupt),
+                interrupted: picoseconds(system.interrupted),
+                start_thread: picoseconds(system.start_thread),
+            },
+            lines: Lines::new(Costs::of(machine)),
+            cores: (0..cores).map(|_| Core::default()).collect(),
+            placement: placement::Placement::new(&machine.topology),
+            turns: Turns::new(cores),
+            fibres: Vec::new(),
+            timers: BinaryHeap::new(),
+            next_timer: 0,
+            waiting: HashMap::new(),
+            fibre: 0,
+            core: 0,
+            now: 0,
+            limit: 0,
+            time_limit: settings.time_limit,
+            work: settings.work,
+            random: Random::new(seed),
+            adversary: settings
+                .weather
+                .clone()
+                .map(|weather| Adversary::new(seed, weather)),
+            operations: 0,
+            tally: Tally::default(),
+            failure: None,
+        }
+    }
+
+    /// Runs `main` and the threads that it starts, until `main` has ended. Returns the time that it took.
+    pub(crate) fn run(mut self, main: Entry) -> (Result<Time, Failure>, Tally) {
+        self.add_fibre("main".to_string(), 8 << 20, main)
+            .expect("the main thread has memory for a stack");
+        self.make_ready(0, 0);
+        let engine = &raw mut self;
+        ENGINE.set(engine);
+        work::start();
+        // SAFETY: `self` lives until the end of this function. References to it end before each `resume`.
+        let failure = unsafe { Engine::run_all(engine) };
+        ENGINE.set(null_mut());
+        self.tally.events = self.tally.events.max(1);
+        for fibre in &mut self.fibres {
+            fibre.forget();
+        }
+        let result = match failure {
+            None => Ok(self.now),
+            Some(failure) => Err(failure),
+        };
+        (result, self.tally)
+    }
+
+    /// Resumes fibres until the main fibre has ended, or until the run fails.
+    ///
+    /// # Safety
+    ///
+    /// The engine lives, and no reference to it exists.
+    unsafe fn run_all(engine: *mut Engine) -> Option<Failure> {
+        loop {
+            // SAFETY: the caller says that the engine lives. The reference ends before the fibre runs.
+            let next = unsafe { &mut *engine }.next();
+            let mut coroutine = match next {
+                Ok(coroutine) => coroutine,
+                Err(failure) => return Some(failure),
+            };
+            let is_done = coroutine.resume(()).as_return().is_some();
+            // SAFETY: the fibre is suspended or done, so no reference to the engine exists.
+            let engine = unsafe { &mut *engine };
+            engine.suspended(coroutine, is_done);
+            if is_done && engine.fibre == 0 {
+                return None;
+            }
+        }
+    }
+
+    /// Chooses the fibre that goes on, and takes its coroutine.
+    fn next(&mut self) -> Result<fibre::Routine, Failure> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
+        match self.adversary.is_some() {
+            true => self.next_for_adversary()?,
+            false => self.next_in_time()?,
+        }
+        let fibre = &mut self.fibres[self.fibre];
+        Ok(fibre
+            .coroutine
+            .take()
+            .expect("a fibre that is chosen is suspended"))
+    }
+
+    fn next_in_time(&mut self) -> Result<(), Failure> {
+        loop {
+            let (time, core) = self.turns.first();
+            let timer = self
+                .timers
+                .peek()
+                .map_or(NEVER, |Reverse(timer)| timer.time);
+            if timer <= time {
+                if timer == NEVER {
+                    return Err(self.hang());
+                }
+                self.fire_timer();
+                continue;
+            }
+            if time > self.time_limit {
+                return Err(self.out_of_time());
+            }
+            self.turns.set(core, NEVER);
+            (self.core, self.now) = (core, time);
+            self.fibre = self.cores[core]
+                .running
+                .expect("a core with a turn runs a fibre");
+            self.limit = self.turns.first().0.min(timer).min(self.time_limit);
+            self.limit = self.limit.min(self.cores[core].end_of_slice());
+            return Ok(());
+        }
+    }
+
+    /// Ends the wait whose time limit comes first, unless it has ended.
+    fn fire_timer(&mut self) {
+        let Some(Reverse(timer)) = self.timers.pop() else {
+            return;
+        };
+        if self.fibres[timer.fibre].wait == timer.wait {
+            self.end_wait(timer.fibre, Woken::Timeout, timer.time);
+        }
+    }
+
+    /// Puts a fibre away that has been suspended, or has ended.
+    fn suspended(&mut self, coroutine: fibre::Routine, is_done: bool) {
+        self.charge_work();
+        let fibre = self.fibre;
+        if is_done {
+            self.fibres[fibre].end();
+        } else {
+            self.fibres[fibre].coroutine = Some(coroutine);
+        }
+        if self.adversary.is_some() {
+            return;
+        }
+        match self.fibres[fibre].is_running() {
+            false => self.free_core(self.core, self.now),
+            // Another fibre waits for the core.
+            true if self.cores[self.core].end_of_slice() < self.now => {
+                self.queue_on(self.core, fibre);
+                self.free_core(self.core, self.now);
+            }
+            true => self.turns.set(self.core, self.now),
+        }
+    }
+
+    fn out_of_time(&self) -> Failure {
+        Failure::OutOfTime {
+            seconds: self.time_limit as f64 / 1e12,
+        }
+    }
+
+    fn hang(&self) -> Failure {
+        let waiting = self.fibres.iter().filter(|fibre| !fibre.is_done());
+        let waiting = waiting.map(|fibre| Waiting {
+            thread: fibre.name.clone(),
+            waits_for: fibre.reason.to_string(),
+        });
+        Failure::Hang(waiting.collect())
+    }
+}
+
+/// What a fibre calls, through [`with`].
+impl Engine {
+    /// Adds the work that was counted since the last event to the time.
+    #[inline]
+    fn charge_work(&mut self) {
+        let units = work::take();
+        if units > 0 {
+            self.now += (units as f64 * self.work) as Time;
+        }
+    }
+
+    /// Begins an event. Returns whether the fibre must be suspended first.
+    #[inline]
+    fn begin_event(&mut self) -> bool {
+        self.charge_work();
+        self.tally.events += 1;
+        match &mut self.adversary {
+            None => self.now > self.limit,
+            Some(_) => self.adversary_interrupts(),
+        }
+    }
+
+    /// Accesses memory: adds the time that it takes.
+    #[inline]
+    pub(crate) fn access(&mut self, address: usize, access: Access) {
+        if self.adversary.is_some() {
+            return;
+        }
+        let (operation, kind) = self.fibres[self.fibre].operation;
+        let mut begin = self.now;
+        if access == Access::Modify {
+            begin = begin.max(self.cores[self.core].stored_at);
+        }
+        let found = self
+            .lines
+            .access(self.core, address, access, begin, operation);
+        match access {
+            // The store waits in the core's buffer for its line. Later stores wait behind it.
+            Access::Write if found.is_transfer => {
+                let core = &mut self.cores[self.core];
+                core.stored_at = core.stored_at.max(found.end);
+                self.now += self.costs.fence.min(1000);
+            }
+            _ => self.now = found.end,
+        }
+        self.tally.access(kind, found.is_transfer, found.is_foreign);
+        self.tally.mix(self.fibre as u64, self.now);
+    }
+
+    /// Executes a full fence.
+    pub(crate) fn fence(&mut self) {
+        match self.adversary.is_some() {
+            true => self.drain_stores(self.fibre),
+            false => {
+                let stored_at = self.cores[self.core].stored_at;
+                self.now = self.now.max(stored_at) + self.costs.fence;
+            }
+        }
+    }
+
+    /// Executes a full fence on every core that runs a thread.
+    pub(crate) fn membarrier(&mut self) {
+        self.fence();
+        if self.adversary.is_some() {
+            (0..self.fibres.len()).for_each(|fibre| self.drain_stores(fibre));
+            return;
+        }
+        let mut interrupts = 0;
+        for core in 0..self.cores.len() {
+            let time = self.turns.of(core);
+            if core != self.core && time != NEVER {
+                self.turns.set(core, time + self.costs.interrupted);
+                interrupts += 1;
+            }
+        }
+        self.now += self.costs.membarrier + interrupts * self.costs.interrupt;
+        let (_, kind) = self.fibres[self.fibre].operation;
+        self.tally.interrupts(kind, interrupts);
+    }
+
+    /// Spins for a moment.
+    pub(crate) fn pause(&mut self) {
+        self.now += self.costs.pause;
+        self.adversary_spins();
+    }
+
+    /// Returns the time, and adds what the look at the clock takes.
+    pub(crate) fn look_at_clock(&mut self) -> Time {
+        self.now += self.costs.clock;
+        self.now
+    }
+
+    /// Lets other threads run on this core.
+    pub(crate) fn yield_now(&mut self) {
+        self.now += self.costs.yield_now;
+        self.cores[self.core].slice_end = 0;
+        self.limit = self.limit.min(self.cores[self.core].end_of_slice());
+        self.adversary_spins();
+    }
+
+    /// Begins an operation of the library, for the tally. Returns what the fibre did before.
+    pub(crate) fn begin_operation(&mut self, kind: Operation) -> (u32, Operation) {
+        self.operations = self.operations.wrapping_add(1).max(1);
+        self.tally.begin(kind);
+        let operation = (self.operations, kind);
+        std::mem::replace(&mut self.fibres[self.fibre].operation, operation)
+    }
+
+    /// Ends an operation. `before` is what [`Self::begin_operation`] has returned.
+    pub(crate) fn end_operation(&mut self, before: (u32, Operation)) {
+        self.fibres[self.fibre].operation = before;
+    }
+
+    /// Returns the number of the running fibre.
+    pub(crate) fn current(&self) -> usize {
+        self.fibre
+    }
+
+    pub(crate) fn name(&self, fibre: usize) -> &str {
+        &self.fibres[fibre].name
+    }
+
+    /// Returns the thread-local values of the running fibre.
+    pub(crate) fn locals(&mut self) -> &mut fibre::Locals {
+        &mut self.fibres[self.fibre].locals
+    }
+
+    /// Ends the running fibre: threads that wait for its end may go on.
+    pub(crate) fn end_current(&mut self) {
+        self.fibres[self.fibre].is_over = true;
+    }
+
+    /// Spends time.
+    pub(crate) fn spend(&mut self, time: Time) {
+        self.now += time;
+    }
+
+    /// Returns the number of cores.
+    pub(crate) fn cores(&self) -> usize {
+        self.cores.len()
+    }
+
+    pub(crate) fn is_done(&self, fibre: usize) -> bool {
+        self.fibres[fibre].is_over
+    }
+
+    /// Starts a thread, at the time at which the system call is over.
+    pub(crate) fn spawn(
+        &mut self,
+        name: String,
+        stack_size: usize,
+        entry: Entry,
+    ) -> std::io::Result<usize> {
+        if self
+            .adversary
+            .as_mut()
+            .is_some_and(Adversary::refuses_thread)
+        {
+            return Err(std::io::ErrorKind::WouldBlock.into());
+        }
+        self.now += self.costs.start_thread;
+        let fibre = self.add_fibre(name, stack_size, entry)?;
+        let jitter = self.random.below(self.costs.wake_latency.max(1));
+        self.make_ready(fibre, self.now + jitter);
+        Ok(fibre)
+    }
+
+    fn add_fibre(
+        &mut self,
+        name: String,
+        stack_size: usize,
+        entry: Entry,
+    ) -> std::io::Result<usize> {
+        self.fibres.push(Fibre::new(name, stack_size, entry)?);
+        let fibre = self.fibres.len() - 1;
+        if let Some(adversary) = &mut self.adversary {
+            adversary.add();
+        }
+        Ok(fibre)
+    }
+
+    /// Lets the running fibre wait. It must be suspended next.
+    fn begin_wait(&mut self, reason: Reason, time: Option<Time>) {
+        self.now += self.costs.park;
+        // A system call is a full fence.
+        self.drain_own();
+        let (number, until) = (
+            self.next_timer,
+            time.map(|time| self.now.saturating_add(time)),
+        );
+        self.next_timer += 1;
+        let fibre = &mut self.fibres[self.fibre];
+        fibre.begin_wait(reason, number);
+        if let Some(time) = until {
+            let (fibre, wait) = (self.fibre, number);
+            self.timers.push(Reverse(Timer {
+                time,
+                number,
+                fibre,
+                wait,
+            }));
+        }
+    }
+
+    /// Ends the wait of a fibre.
+    fn end_wait(&mut self, fibre: usize, woken: Woken, time: Time) {
+        if let Some(address) = self.fibres[fibre].end_wait(woken)
+            && let Some(queue) = self.waiting.get_mut(&address)
+        {
+            queue.retain(|&other| other != fibre);
+        }
+        self.make_ready(fibre, time);
+    }
+
+    /// Makes a fibre ready that does not run.
+    fn make_ready(&mut self, fibre: usize, time: Time) {
+        match self.adversary.is_some() {
+            true => self.fibres[fibre].set_running(),
+            false => self.place(fibre, time),
+        }
+    }
+
+    /// Wakes a fibre that [waits](wait_at) at this address, and pays for it. Returns false if none does.
+    pub(crate) fn wake_at(&mut self, address: usize) -> bool {
+        let next = self.waiting.get_mut(&address).and_then(VecDeque::pop_front);
+        let Some(fibre) = next else { return false };
+        self.wake(fibre);
+        true
+    }
+
+    fn wake(&mut self, fibre: usize) {
+        self.now += self.costs.wake;
+        self.tally.wakes += 1;
+        self.end_wait(fibre, Woken::Signal, self.now);
+    }
+
+    /// Ends the current or next [`park`] of a fibre.
+    pub(crate) fn unpark(&mut self, fibre: usize) {
+        self.fibres[fibre].has_token = true;
+        if self.fibres[fibre].is_parked() {
+            self.wake(fibre);
+        }
+    }
+
+    /// Joins the queue of fibres that wait at this address. [`wait_at`] must come next.
+    pub(crate) fn enqueue(&mut self, address: usize) {
+        let fibre = self.fibre;
+        self.waiting.entry(address).or_default().push_back(fibre);
+    }
+}
+
+/// Begins an event of the running fibre: suspends it while other cores are behind.
+#[inline]
+pub(crate) fn event() {
+    if with(Engine::begin_event) == Some(true) {
+        suspend();
+    }
+}
+
+/// Begins an event, and does it. Returns `None` outside of a run.
+#[inline]
+pub(crate) fn at<R>(f: impl FnOnce(&mut Engine) -> R) -> Option<R> {
+    event();
+    let result = with(f);
+    work::skip();
+    result
+}
+
+#[cold]
+#[inline(never)]
+fn suspend() {
+    let yielder = expect(|engine| engine.fibres[engine.fibre].yielder());
+    // SAFETY: the running fibre has set its yielder, which lies on its stack as long as it runs.
+    unsafe { (*yielder).suspend(()) };
+    work::skip();
+}
+
+/// Waits until another fibre wakes this one, or for this time. The fibre must have [joined](Engine::enqueue) the queue of
+/// the address.
+pub(crate) fn wait_at(address: usize, reason: Reason, time: Option<Time>) -> Woken {
+    expect(|engine| {
+        engine.begin_wait(reason, time);
+        engine.fibres[engine.fibre].waits_at(address);
+    });
+    suspend();
+    expect(|engine| engine.fibres[engine.fibre].woken)
+}
+
+/// Waits until another fibre [unparks](Engine::unpark) this one, or for this time.
+pub(crate) fn park(reason: Reason, time: Option<Time>) -> Woken {
+    let must_wait = expect(|engine| {
+        let fibre = &mut engine.fibres[engine.fibre];
+        if std::mem::take(&mut fibre.has_token) {
+            return false;
+        }
+        engine.begin_wait(reason, time);
+        true
+    });
+    if must_wait {
+        suspend();
+    }
+    expect(|engine| {
+        let fibre = &mut engine.fibres[engine.fibre];
+        let is_woken = !must_wait || fibre.has_token;
+        fibre.has_token = false;
+        if is_woken {
+            Woken::Signal
+        } else {
+            Woken::Timeout
+        }
+    })
+}
+
+/// Waits for this time.
+pub(crate) fn sleep(time: Time) {
+    expect(|engine| engine.begin_wait(Reason::Sleep, Some(time)));
+    suspend();
+}
