@@ -12,6 +12,7 @@ mod record;
 mod sim;
 #[cfg(unix)]
 mod top;
+mod virtual_cores;
 
 use std::process::ExitCode;
 
@@ -34,6 +35,7 @@ use purloin_command::{Failure, is_help, one_line, print};
   purloin record nqueens=12 --out nqueens.dag
   purloin predict nqueens.dag --cores 1,64,1024     how fast it would be on more cores
   purloin sim --cores 64,1024 --policy random,sets  which stealing policy is faster there
+  purloin virtual skynet=6 --machine epyc-7742      how it would run on the cores of another machine
   purloin paper barriers --quick                    the tables and figures of a paper, on this machine
   purloin top 1234                                  what the workers of a running program do (Unix only)
 
@@ -52,6 +54,7 @@ enum Command {
     Record(record::Args),
     Predict(predict::Args),
     Sim(sim::Args),
+    Virtual(virtual_cores::Args),
     Paper(purloin_papers::Args),
     #[cfg(unix)]
     Top(top::Args),
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
             Command::Record(args) => record::run(&args),
             Command::Predict(args) => predict::run(&args),
             Command::Sim(args) => sim::run(&args),
+            Command::Virtual(args) => virtual_cores::run(&args),
             Command::Paper(args) => purloin_papers::run(&args),
             #[cfg(unix)]
             Command::Top(args) => top::run(&args),

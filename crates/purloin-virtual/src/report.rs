@@ -10,9 +10,11 @@ use crate::random::mix;
 pub enum Operation {
     /// Everything else.
     Other,
-    /// An idle worker's look at other workers that ended with a task.
+    /// An idle worker's look at other workers that found nothing.
+    Search,
+    /// An idle worker's look at other workers that found a task, and what follows before it runs the task.
     Steal,
-    /// A worker goes to sleep.
+    /// A worker goes to sleep, and continues when it is woken.
     Sleep,
     /// A worker wakes another one.
     Wake,
@@ -20,12 +22,24 @@ pub enum Operation {
 
 impl Operation {
     /// All kinds.
-    pub const ALL: [Operation; 4] = [
+    pub const ALL: [Operation; 5] = [
         Operation::Other,
+        Operation::Search,
         Operation::Steal,
         Operation::Sleep,
         Operation::Wake,
     ];
+
+    /// Returns the plural noun for operations of this kind.
+    pub fn name(self) -> &'static str {
+        match self {
+            Operation::Other => "other",
+            Operation::Search => "searches",
+            Operation::Steal => "steals",
+            Operation::Sleep => "sleeps",
+            Operation::Wake => "wake-ups",
+        }
+    }
 }
 
 /// What all operations of one kind have cost.
@@ -41,11 +55,24 @@ pub struct Cost {
     pub interrupts: u64,
 }
 
+impl Cost {
+    fn combined(self, other: Cost, combine: fn(u64, u64) -> u64) -> Cost {
+        Cost {
+            count: combine(self.count, other.count),
+            lines: combine(self.lines, other.lines),
+            transfers: combine(self.transfers, other.transfers),
+            interrupts: combine(self.interrupts, other.interrupts),
+        }
+    }
+}
+
 /// The counts of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Number of events: accesses to shared memory, locks, looks at the clock.
     pub events: u64,
+    /// Units of [counted work](crate::counted), of all threads together.
+    pub work: u64,
     /// Number of threads that were woken.
     pub wakes: u64,
     /// A hash of the times and the threads of all events. Two runs with the same value went the same way.
@@ -59,19 +86,23 @@ impl Tally {
         self.costs[operation as usize]
     }
 
-    pub(crate) fn begin(&mut self, operation: Operation) {
-        self.costs[operation as usize].count += 1;
+    /// Returns the counts since an earlier tally of the same run. The fingerprint stays that of the whole run.
+    pub fn since(&self, earlier: &Tally) -> Tally {
+        let kinds = Operation::ALL.map(|kind| kind as usize);
+        Tally {
+            events: self.events - earlier.events,
+            work: self.work - earlier.work,
+            wakes: self.wakes - earlier.wakes,
+            fingerprint: self.fingerprint,
+            costs: kinds.map(|kind| {
+                self.costs[kind].combined(earlier.costs[kind], |one, other| one - other)
+            }),
+        }
     }
 
-    #[inline]
-    pub(crate) fn access(&mut self, operation: Operation, is_transfer: bool, is_foreign: bool) {
-        let cost = &mut self.costs[operation as usize];
-        cost.transfers += u64::from(is_transfer);
-        cost.lines += u64::from(is_foreign);
-    }
-
-    pub(crate) fn interrupts(&mut self, operation: Operation, interrupts: u64) {
-        self.costs[operation as usize].interrupts += interrupts;
+    pub(crate) fn add(&mut self, operation: Operation, cost: Cost) {
+        let sum = &mut self.costs[operation as usize];
+        *sum = sum.combined(cost, |one, other| one + other);
     }
 
     #[inline]

@@ -1,17 +1,16 @@
 //! A fibre: a thread of the program, with a stack and thread-local values of its own.
 
-use std::any::Any;
 use std::fmt;
 use std::io;
 use std::ptr::null;
-use std::rc::Rc;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, Yielder};
 
 use super::Woken;
 use super::stores::Stores;
-use crate::report::Operation;
+use crate::report::Cost;
+use crate::sync::Values;
 
 pub(crate) type Routine = Coroutine<(), (), ()>;
 
@@ -48,8 +47,12 @@ enum State {
     Done,
 }
 
-/// A value for each thread, by the address of its key.
-pub(crate) type Locals = Vec<(usize, Rc<dyn Any>)>;
+/// The operation that a fibre is in, and its cost so far.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Doing {
+    pub(crate) number: u32,
+    pub(crate) cost: Cost,
+}
 
 pub(crate) struct Fibre {
     pub(crate) name: String,
@@ -71,8 +74,8 @@ pub(crate) struct Fibre {
     /// The core on which it ran last.
     pub(crate) core: usize,
     /// The operation that it is in, for the tally.
-    pub(crate) operation: (u32, Operation),
-    pub(crate) locals: Locals,
+    pub(crate) operation: Doing,
+    pub(crate) locals: Values,
     /// Its stores that other threads do not see yet.
     pub(crate) stores: Stores,
 }
@@ -99,7 +102,7 @@ impl Fibre {
             woken: Woken::Signal,
             has_token: false,
             core: usize::MAX,
-            operation: (0, Operation::Other),
+            operation: Doing::default(),
             locals: Vec::new(),
             stores: Stores::default(),
         })

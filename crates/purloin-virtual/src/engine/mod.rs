@@ -23,7 +23,8 @@ use std::ptr::null_mut;
 
 use crate::machine::Machine;
 use crate::random::Random;
-use crate::report::{Failure, Operation, Tally, Waiting};
+use crate::report::{Cost, Failure, Operation, Tally, Waiting};
+use crate::sync::Values;
 use crate::work;
 use adversary::Adversary;
 use fibre::Fibre;
@@ -32,7 +33,7 @@ use placement::Core;
 use turns::Turns;
 
 pub use adversary::Weather;
-pub(crate) use fibre::{Entry, Reason};
+pub(crate) use fibre::{Doing, Entry, Reason};
 pub(crate) use lines::Access;
 pub(crate) use turns::{NEVER, Time};
 
@@ -130,7 +131,7 @@ pub(crate) struct Engine {
     /// Decides which fibre runs, instead of the clock.
     adversary: Option<Adversary>,
     operations: u32,
-    pub(crate) tally: Tally,
+    tally: Tally,
     failure: Option<Failure>,
 }
 
@@ -334,6 +335,7 @@ impl Engine {
     fn charge_work(&mut self) {
         let units = work::take();
         if units > 0 {
+            self.tally.work += units;
             self.now += (units as f64 * self.work) as Time;
         }
     }
@@ -355,7 +357,7 @@ impl Engine {
         if self.adversary.is_some() {
             return;
         }
-        let (operation, kind) = self.fibres[self.fibre].operation;
+        let operation = self.fibres[self.fibre].operation.number;
         let mut begin = self.now;
         if access == Access::Modify {
             begin = begin.max(self.cores[self.core].stored_at);
@@ -372,7 +374,9 @@ impl Engine {
             }
             _ => self.now = found.end,
         }
-        self.tally.access(kind, found.is_transfer, found.is_foreign);
+        let cost = &mut self.fibres[self.fibre].operation.cost;
+        cost.transfers += u64::from(found.is_transfer);
+        cost.lines += u64::from(found.is_foreign);
         self.tally.mix(self.fibre as u64, self.now);
     }
 
@@ -403,8 +407,7 @@ impl Engine {
             }
         }
         self.now += self.costs.membarrier + interrupts * self.costs.interrupt;
-        let (_, kind) = self.fibres[self.fibre].operation;
-        self.tally.interrupts(kind, interrupts);
+        self.fibres[self.fibre].operation.cost.interrupts += interrupts;
     }
 
     /// Spins for a moment.
@@ -427,17 +430,26 @@ impl Engine {
         self.adversary_spins();
     }
 
-    /// Begins an operation of the library, for the tally. Returns what the fibre did before.
-    pub(crate) fn begin_operation(&mut self, kind: Operation) -> (u32, Operation) {
+    /// Begins an operation of the library. Returns the operation that it interrupts.
+    pub(crate) fn begin_operation(&mut self) -> Doing {
         self.operations = self.operations.wrapping_add(1).max(1);
-        self.tally.begin(kind);
-        let operation = (self.operations, kind);
-        std::mem::replace(&mut self.fibres[self.fibre].operation, operation)
+        let (number, cost) = (self.operations, Cost::default());
+        std::mem::replace(
+            &mut self.fibres[self.fibre].operation,
+            Doing { number, cost },
+        )
     }
 
-    /// Ends an operation. `before` is what [`Self::begin_operation`] has returned.
-    pub(crate) fn end_operation(&mut self, before: (u32, Operation)) {
-        self.fibres[self.fibre].operation = before;
+    /// Ends an operation. `interrupted` is what [`Self::begin_operation`] has returned.
+    pub(crate) fn end_operation(&mut self, kind: Operation, interrupted: Doing) {
+        let done = std::mem::replace(&mut self.fibres[self.fibre].operation, interrupted);
+        let count = 1;
+        self.tally.add(kind, Cost { count, ..done.cost });
+    }
+
+    /// Returns the counts so far. Operations that have not ended are missing.
+    pub(crate) fn tally(&self) -> Tally {
+        self.tally.clone()
     }
 
     /// Returns the number of the running fibre.
@@ -450,7 +462,7 @@ impl Engine {
     }
 
     /// Returns the thread-local values of the running fibre.
-    pub(crate) fn locals(&mut self) -> &mut fibre::Locals {
+    pub(crate) fn locals(&mut self) -> &mut Values {
         &mut self.fibres[self.fibre].locals
     }
 

@@ -1,12 +1,17 @@
 //! Atomics and cells.
+//!
+//! The operations are not inlined, so that none of their code is compiled into a crate whose [work](crate::counted) is
+//! counted.
 
 use std::fmt;
+use std::ptr::with_exposed_provenance_mut;
 use std::sync::atomic::{self as real, Ordering};
 
 use super::touch;
 use crate::engine::{self, Access};
 
 /// A full or partial fence. Only a sequentially consistent one takes time: x86-64 has no other.
+#[inline(never)]
 pub fn fence(order: Ordering) {
     if order == Ordering::SeqCst {
         engine::at(engine::Engine::fence);
@@ -27,7 +32,7 @@ fn buffered(address: usize) -> Option<u64> {
 }
 
 /// Empties the store buffer, as a read-modify-write does.
-#[inline]
+#[inline(never)]
 fn drain() {
     engine::with(|engine| {
         if engine.buffers_stores() {
@@ -38,12 +43,12 @@ fn drain() {
 
 /// The operations that all atomics have.
 macro_rules! atomic {
-    ($Atomic:ident $(<$T:ident>)?, $Value:ty, $to_bits:expr, $from_bits:expr) => {
+    ($Atomic:ident, $Value:ty, $to_bits:expr, $from_bits:expr) => {
         /// The standard library's atomic of the same name. On a fibre each access is an event.
         #[repr(transparent)]
-        pub struct $Atomic $(<$T>)? (real::$Atomic $(<$T>)?);
+        pub struct $Atomic(real::$Atomic);
 
-        impl $(<$T>)? $Atomic $(<$T>)? {
+        impl $Atomic {
             /// Returns an atomic with this value.
             #[inline]
             pub const fn new(value: $Value) -> Self {
@@ -55,7 +60,7 @@ macro_rules! atomic {
             }
 
             /// Loads the value.
-            #[inline]
+            #[inline(never)]
             pub fn load(&self, order: Ordering) -> $Value {
                 access(self.address(), Access::Read);
                 match buffered(self.address()) {
@@ -65,7 +70,7 @@ macro_rules! atomic {
             }
 
             /// Stores a value.
-            #[inline]
+            #[inline(never)]
             pub fn store(&self, value: $Value, order: Ordering) {
                 // A sequentially consistent store is an exchange on x86-64.
                 if order == Ordering::SeqCst {
@@ -89,7 +94,7 @@ macro_rules! atomic {
             }
 
             /// Stores a value, and returns the previous one.
-            #[inline]
+            #[inline(never)]
             pub fn swap(&self, value: $Value, order: Ordering) -> $Value {
                 access(self.address(), Access::Modify);
                 drain();
@@ -101,7 +106,7 @@ macro_rules! atomic {
             /// # Errors
             ///
             /// Returns the value if it is not `current`.
-            #[inline]
+            #[inline(never)]
             pub fn compare_exchange(
                 &self,
                 current: $Value,
@@ -136,6 +141,7 @@ macro_rules! atomic {
             /// # Errors
             ///
             /// Returns the value if the function returns `None`.
+            #[inline]
             pub fn fetch_update(
                 &self,
                 success: Ordering,
@@ -153,20 +159,21 @@ macro_rules! atomic {
             }
 
             /// Returns the value to change, without an event.
+            #[inline(never)]
             pub fn get_mut(&mut self) -> &mut $Value {
                 drain();
                 self.0.get_mut()
             }
         }
 
-        impl $(<$T>)? Drop for $Atomic $(<$T>)? {
-            #[inline]
+        impl Drop for $Atomic {
+            #[inline(never)]
             fn drop(&mut self) {
                 drain();
             }
         }
 
-        impl $(<$T>)? fmt::Debug for $Atomic $(<$T>)? {
+        impl fmt::Debug for $Atomic {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 self.0.fmt(f)
             }
@@ -179,12 +186,99 @@ atomic!(AtomicU32, u32, u64::from, |bits| bits as u32);
 atomic!(AtomicU64, u64, |value: u64| value, |bits| bits);
 atomic!(AtomicUsize, usize, |value: usize| value as u64, |bits| bits
     as usize);
-atomic!(
-    AtomicPtr<T>,
-    *mut T,
-    |value: *mut T| value.expose_provenance() as u64,
-    |bits| std::ptr::with_exposed_provenance_mut(bits as usize)
-);
+/// The standard library's atomic of the same name. On a fibre each access is an event.
+#[repr(transparent)]
+pub struct AtomicPtr<T>(real::AtomicPtr<T>);
+
+impl<T> AtomicPtr<T> {
+    /// Returns an atomic with this pointer. Its [provenance](std::ptr) must have been exposed if it is not null.
+    pub const fn new(pointer: *mut T) -> Self {
+        AtomicPtr(real::AtomicPtr::new(pointer))
+    }
+
+    /// Returns the atomic as that of an address.
+    fn address(&self) -> &AtomicUsize {
+        const { assert!(size_of::<AtomicUsize>() == size_of::<Self>()) };
+        // SAFETY: an atomic pointer has the size, the alignment and the bits of an atomic address.
+        unsafe { &*(&raw const self.0).cast() }
+    }
+
+    /// Loads the pointer.
+    #[inline]
+    pub fn load(&self, order: Ordering) -> *mut T {
+        with_exposed_provenance_mut(self.address().load(order))
+    }
+
+    /// Stores a pointer.
+    #[inline]
+    pub fn store(&self, pointer: *mut T, order: Ordering) {
+        self.address().store(pointer.expose_provenance(), order);
+    }
+
+    /// Stores a pointer, and returns the previous one.
+    #[inline]
+    pub fn swap(&self, pointer: *mut T, order: Ordering) -> *mut T {
+        with_exposed_provenance_mut(self.address().swap(pointer.expose_provenance(), order))
+    }
+
+    /// Stores `new` if the pointer is `current`.
+    ///
+    /// # Errors
+    ///
+    /// Returns the pointer if it is not `current`.
+    #[inline]
+    pub fn compare_exchange(
+        &self,
+        current: *mut T,
+        new: *mut T,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<*mut T, *mut T> {
+        let (current, new) = (current.addr(), new.expose_provenance());
+        let result = self
+            .address()
+            .compare_exchange(current, new, success, failure);
+        result
+            .map(with_exposed_provenance_mut)
+            .map_err(with_exposed_provenance_mut)
+    }
+}
+
+impl<T> AtomicPtr<T> {
+    /// Changes the pointer by a function, which may run several times.
+    ///
+    /// # Errors
+    ///
+    /// Returns the pointer if the function returns `None`.
+    #[inline]
+    pub fn fetch_update(
+        &self,
+        success: Ordering,
+        failure: Ordering,
+        mut change: impl FnMut(*mut T) -> Option<*mut T>,
+    ) -> Result<*mut T, *mut T> {
+        let change = |address| {
+            let new = change(with_exposed_provenance_mut(address));
+            new.map(|new| new.expose_provenance())
+        };
+        let result = self.address().fetch_update(success, failure, change);
+        result
+            .map(with_exposed_provenance_mut)
+            .map_err(with_exposed_provenance_mut)
+    }
+
+    /// Returns the pointer to change, without an event.
+    pub fn get_mut(&mut self) -> &mut *mut T {
+        drain();
+        self.0.get_mut()
+    }
+}
+
+impl<T> Drop for AtomicPtr<T> {
+    fn drop(&mut self) {
+        drain();
+    }
+}
 
 /// Read-modify-writes.
 macro_rules! modifies {
@@ -192,7 +286,7 @@ macro_rules! modifies {
         impl $Atomic {
             $(
                 /// Changes the value as the standard library's operation of this name does. Returns the previous value.
-                #[inline]
+                #[inline(never)]
                 pub fn $name(&self, value: $Value, order: Ordering) -> $Value {
                     access(self.address(), Access::Modify);
                     drain();
@@ -230,14 +324,14 @@ impl<T> UnsafeCell<T> {
     /// Calls `f` with a pointer to read from.
     #[inline]
     pub fn with<R>(&self, f: impl FnOnce(*const T) -> R) -> R {
-        touch(self.0.get(), Access::Read);
+        touch(self.0.get().addr(), size_of::<T>(), Access::Read);
         f(self.0.get())
     }
 
     /// Calls `f` with a pointer to write to.
     #[inline]
     pub fn with_mut<R>(&self, f: impl FnOnce(*mut T) -> R) -> R {
-        touch(self.0.get(), Access::Write);
+        touch(self.0.get().addr(), size_of::<T>(), Access::Write);
         f(self.0.get())
     }
 }

@@ -2,7 +2,6 @@
 
 use std::any::Any;
 use std::cell::RefCell;
-use std::rc::Rc;
 
 use crate::engine;
 
@@ -30,7 +29,8 @@ pub struct LocalKey<T: 'static> {
     _place: u8,
 }
 
-type Values = Vec<(usize, Rc<dyn Any>)>;
+/// The values of a thread, by the addresses of their keys.
+pub(crate) type Values = Vec<(usize, Box<dyn Any>)>;
 
 std::thread_local! {
     /// The values of a thread that is no fibre.
@@ -44,6 +44,11 @@ impl<T: 'static> LocalKey<T> {
     }
 
     /// Calls `f` with this thread's value.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the thread is ending, and its values are gone.
+    #[inline]
     pub fn with<R>(&'static self, f: impl FnOnce(&T) -> R) -> R {
         self.try_with(f).expect("the values of this thread exist")
     }
@@ -53,33 +58,46 @@ impl<T: 'static> LocalKey<T> {
     /// # Errors
     ///
     /// Returns an error if the thread is ending, and its values are gone.
+    #[inline]
     pub fn try_with<R>(&'static self, f: impl FnOnce(&T) -> R) -> Result<R, AccessError> {
         let key = (&raw const *self).addr();
-        let value = match self.find(key) {
-            Some(value) => value,
-            None => {
-                let value: Rc<dyn Any> = Rc::new((self.make)());
-                let copy = Rc::clone(&value);
-                match engine::with(move |engine| engine.locals().push((key, copy))) {
-                    Some(()) => (),
-                    None => OUTSIDE
-                        .try_with(|values| values.borrow_mut().push((key, Rc::clone(&value))))
-                        .map_err(|_| AccessError)?,
-                }
-                value
-            }
-        };
-        Ok(f(value.downcast_ref().expect("a key has one type")))
+        let value = find(key, &|| Box::new((self.make)()))?;
+        // SAFETY: a key has one type, and its value lives until the thread ends: `end` drops values only when no code of the
+        // thread uses them.
+        Ok(f(unsafe { &*value.cast() }))
     }
+}
 
-    fn find(&self, key: usize) -> Option<Rc<dyn Any>> {
-        let find = |values: &Values| {
-            let found = values.iter().find(|(other, _)| *other == key);
-            found.map(|(_, value)| Rc::clone(value))
-        };
-        match engine::with(|engine| find(engine.locals())) {
-            Some(found) => found,
-            None => OUTSIDE.try_with(|values| find(&values.borrow())).ok()?,
-        }
+/// Returns this thread's value of the key. The first call of each thread makes it.
+#[inline(never)]
+fn find(key: usize, make: &dyn Fn() -> Box<dyn Any>) -> Result<*const (), AccessError> {
+    let find = |values: &Values| {
+        let found = values.iter().find(|(other, _)| *other == key);
+        found.map(|(_, value)| (&raw const **value).cast())
+    };
+    let found = match engine::with(|engine| find(engine.locals())) {
+        Some(found) => found,
+        None => OUTSIDE
+            .try_with(|values| find(&values.borrow()))
+            .map_err(|_| AccessError)?,
+    };
+    if let Some(found) = found {
+        return Ok(found);
+    }
+    let value = make();
+    let pointer = (&raw const *value).cast();
+    match engine::is_inside() {
+        true => engine::expect(|engine| engine.locals().push((key, value))),
+        false => OUTSIDE
+            .try_with(|values| values.borrow_mut().push((key, value)))
+            .map_err(|_| AccessError)?,
+    }
+    Ok(pointer)
+}
+
+/// Drops the values of a fibre that ends.
+pub(crate) fn end() {
+    while let Some(Some(value)) = engine::with(|engine| engine.locals().pop()) {
+        drop(value);
     }
 }

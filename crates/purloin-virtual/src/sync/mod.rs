@@ -10,18 +10,20 @@ pub mod thread;
 mod time;
 
 pub use atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, UnsafeCell, fence};
+pub(crate) use local::Values;
 pub use local::{AccessError, LocalKey};
 pub use lock::{
     Condvar, LockResult, Mutex, MutexGuard, TryLockError, TryLockResult, WaitTimeoutResult,
 };
 pub use time::{Instant, ticks};
 
-use crate::engine::{self, Access};
-use crate::report::Operation;
+use crate::engine::{self, Access, Doing};
+use crate::report::{Operation, Tally};
 
 pub use crate::local_key as thread_local;
 
 /// Tells the machine that this thread spins.
+#[inline(never)]
 pub fn spin_loop() {
     if engine::at(engine::Engine::pause).is_none() {
         std::hint::spin_loop();
@@ -29,6 +31,7 @@ pub fn spin_loop() {
 }
 
 /// Executes a full fence on every core that runs a thread. Returns false if the system refuses to.
+#[inline(never)]
 #[must_use]
 pub fn membarrier() -> bool {
     engine::at(|engine| {
@@ -42,31 +45,46 @@ pub fn membarrier() -> bool {
 }
 
 /// Returns whether the system has [`membarrier`].
+#[inline(never)]
 pub fn has_membarrier() -> bool {
     engine::with(|engine| !engine.refuses_membarrier()).unwrap_or(false)
 }
 
-/// Counts what `f` touches as an operation of this kind.
-pub fn counted_as<R>(kind: Operation, f: impl FnOnce() -> R) -> R {
-    let before = engine::with(|engine| engine.begin_operation(kind));
+/// Counts what `f` touches as an operation of the kind that `kind` returns.
+pub fn counted_as<R>(kind: impl FnOnce(&R) -> Operation, f: impl FnOnce() -> R) -> R {
+    let interrupted = begin();
     let result = f();
-    if let Some(before) = before {
-        engine::with(|engine| engine.end_operation(before));
-    }
+    end(kind(&result), interrupted);
     result
 }
 
+#[inline(never)]
+fn begin() -> Option<Doing> {
+    engine::with(engine::Engine::begin_operation)
+}
+
+#[inline(never)]
+fn end(kind: Operation, interrupted: Option<Doing>) {
+    interrupted
+        .and_then(|interrupted| engine::with(|engine| engine.end_operation(kind, interrupted)));
+}
+
+/// Returns the counts of the run so far, or `None` outside of a run.
+pub fn tally() -> Option<Tally> {
+    engine::with(|engine| engine.tally())
+}
+
 /// Spends this much virtual time, for code whose work is not counted.
+#[inline(never)]
 pub fn spend(time: std::time::Duration) {
     engine::at(|engine| engine.spend(time.as_nanos() as u64 * 1000));
 }
 
 /// An access to plain memory that threads pass to each other.
-#[inline]
-fn touch<T>(value: *const T, access: Access) {
-    if engine::is_inside() {
-        let (first, size) = (value.addr(), size_of::<T>().max(1));
-        let lines = first / 64..=(first + size - 1) / 64;
-        engine::at(|engine| lines.for_each(|line| engine.access(line * 64, access)));
-    }
+#[inline(never)]
+fn touch(address: usize, size: usize, access: Access) {
+    engine::at(|engine| {
+        let lines = address / 64..=(address + size.max(1) - 1) / 64;
+        lines.for_each(|line| engine.access(line * 64, access));
+    });
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 pub use std::thread::Result;
 
+use super::local;
 use super::time::picoseconds;
 use crate::engine::{self, Reason};
 
@@ -41,6 +42,7 @@ impl Thread {
 }
 
 /// Returns the thread that runs.
+#[inline(never)]
 pub fn current() -> Thread {
     let (fibre, name) = engine::expect(|engine| {
         let fibre = engine.current();
@@ -68,6 +70,7 @@ pub fn sleep(time: Duration) {
 }
 
 /// Lets other threads run on this core.
+#[inline(never)]
 pub fn yield_now() {
     if engine::at(engine::Engine::yield_now).is_none() {
         std::thread::yield_now();
@@ -75,6 +78,7 @@ pub fn yield_now() {
 }
 
 /// Returns whether this thread unwinds. Another thread that is suspended in a destructor while it unwinds counts, too.
+#[inline(never)]
 pub fn panicking() -> bool {
     std::thread::panicking()
 }
@@ -177,7 +181,7 @@ impl Builder {
         let shared = Arc::clone(&result);
         let entry = Box::new(move || {
             let outcome = catch_unwind(AssertUnwindSafe(f));
-            end_locals();
+            local::end();
             let mut result = shared.lock().unwrap_or_else(PoisonError::into_inner);
             *result = Some(outcome.map_err(|panic| panic as Box<dyn Any + Send>));
             drop(result);
@@ -194,12 +198,5 @@ impl Builder {
             .expect("threads start only inside purloin_virtual::Run::run")?;
         let thread = Thread { fibre, name: shown };
         Ok(JoinHandle { thread, result })
-    }
-}
-
-/// Drops the values of this thread.
-fn end_locals() {
-    while let Some(Some(value)) = engine::with(|engine| engine.locals().pop()) {
-        drop(value);
     }
 }

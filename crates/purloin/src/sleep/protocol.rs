@@ -8,7 +8,7 @@ use crossbeam_utils::CachePadded;
 use super::parker::Parker;
 use super::sleepers::{Processors, Sleeper, Sleepers, ThreadIndices};
 use crate::append_vec::AppendVec;
-use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, fence, lock};
+use crate::sync::{AtomicUsize, Mutex, MutexGuard, Operation, Ordering, counted_as, fence, lock};
 
 /// The sleepers of a pool, and the workers that might wake them.
 pub struct Sleep {
@@ -154,6 +154,10 @@ impl Sleep {
     /// Wakes one sleeper for the tasks of worker `of`: a worker that is blocked on `of`, because it
     /// can take no other tasks, or else an idle worker. Returns false if there is none.
     pub fn wake_one(&self, of: usize) -> bool {
+        counted_as(|_| Operation::Wake, || self.wake_sleeper(of))
+    }
+
+    fn wake_sleeper(&self, of: usize) -> bool {
         let mut may_start = true;
         loop {
             let mut sleepers = self.lock();

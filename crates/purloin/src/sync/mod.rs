@@ -80,13 +80,26 @@ pub use real::*;
 
 #[cfg(purloin_virtual)]
 mod virtual_cores {
-    pub(crate) use purloin_virtual::sync::{
-        AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Condvar, Instant, Mutex, MutexGuard,
-        UnsafeCell, fence, spin_loop, thread_local,
+    pub(crate) use purloin_virtual::sync::{Instant, thread_local};
+    pub use purloin_virtual::sync::{
+        AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Condvar, Mutex, MutexGuard, UnsafeCell, fence,
+        spin_loop,
     };
 
     pub use super::plain::lock;
     pub use thread::yield_now;
+
+    impl From<super::Operation> for purloin_virtual::Operation {
+        fn from(kind: super::Operation) -> Self {
+            match kind {
+                super::Operation::Other => Self::Other,
+                super::Operation::Search => Self::Search,
+                super::Operation::Steal => Self::Steal,
+                super::Operation::Sleep => Self::Sleep,
+                super::Operation::Wake => Self::Wake,
+            }
+        }
+    }
 
     /// Threads of the machine.
     pub(crate) mod thread {
@@ -236,6 +249,28 @@ mod model {
 pub use model::*;
 
 pub use std::sync::atomic::Ordering;
+
+/// A kind of operation whose cost a run on virtual cores counts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    Other,
+    Search,
+    Steal,
+    Sleep,
+    Wake,
+}
+
+/// Calls `f`. On virtual cores, counts the cache lines that it touches as an operation of this kind.
+#[inline(always)]
+pub(crate) fn counted_as<R>(kind: impl FnOnce(&R) -> Operation, f: impl FnOnce() -> R) -> R {
+    #[cfg(purloin_virtual)]
+    return purloin_virtual::sync::counted_as(|result| kind(result).into(), f);
+    #[cfg(not(purloin_virtual))]
+    {
+        let _ = kind;
+        f()
+    }
+}
 
 /// The standard library's atomics and locks: for statics, and for what no model checks.
 pub(crate) mod plain {

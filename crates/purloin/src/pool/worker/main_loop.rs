@@ -9,7 +9,7 @@ use crate::runtime::{Stolen, stolen};
 use crate::scheduler::{Point, Protocol, Scheduler};
 use crate::sleep::{Backoff, Slept, TinyTasks};
 use crate::stats::Count;
-use crate::sync::{Instant, Ordering, fence};
+use crate::sync::{Instant, Operation, Ordering, counted_as, fence};
 use crate::tracing::buffer::Record;
 use crate::unwind::AbortOnUnwind;
 
@@ -80,6 +80,17 @@ enum Work<S: Scheduler> {
     Stop,
 }
 
+impl<S: Scheduler> Work<S> {
+    /// Returns the kind of operation that a look with this outcome was.
+    fn operation(found: &Option<Work<S>>) -> Operation {
+        match found {
+            None => Operation::Search,
+            Some(Work::Stolen(_)) => Operation::Steal,
+            Some(_) => Operation::Other,
+        }
+    }
+}
+
 /// Runs a stolen task, and then rests if many tasks in a row were not worth the steal.
 fn run_stolen<S: Scheduler>(me: Me<'_, S>, stolen: Stolen<S>) {
     if !S::LEAVES_TINY_TASKS {
@@ -105,15 +116,19 @@ fn find<S: Scheduler>(me: Me<'_, S>) -> Work<S> {
             pool.sleep.wait_for_processor(me.index());
             search = Search::begin(me);
         }
-        if let Some(work) = search.look() {
+        let found = counted_as(Work::operation, || {
+            let work = search.look()?;
             pool.sleep.stop_searching();
             if let Work::Injected(_) | Work::Stolen(_) = work {
                 pass_on_all(pool);
             }
+            Some(work)
+        });
+        if let Some(work) = found {
             return work;
         }
         if !search.backoff.pause() {
-            let slept = S::Protocol::sleep(&mut search);
+            let slept = counted_as(|_| Operation::Sleep, || S::Protocol::sleep(&mut search));
             search.restart(slept);
         }
     }
