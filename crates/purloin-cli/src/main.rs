@@ -61,6 +61,11 @@ enum Command {
     List(list::Args),
 }
 
+/// With it, a run on virtual cores depends on its seed alone.
+#[cfg(purloin_virtual)]
+#[global_allocator]
+static ALLOCATOR: purloin_virtual::Allocator = purloin_virtual::Allocator;
+
 fn main() -> ExitCode {
     // Kernels recurse deeply, even on threads that a peer starts with the default stack size.
     // SAFETY: no other thread runs yet.

@@ -10,6 +10,7 @@
 
 mod engine;
 mod machine;
+mod memory;
 mod random;
 mod report;
 mod run;
@@ -18,6 +19,7 @@ mod work;
 
 pub use engine::Weather;
 pub use machine::{Core, Latency, MAX_CORES, Machine, MachineError, System, Topology};
+pub use memory::Allocator;
 pub use report::{Cost, Failure, Operation, Report, Tally, Waiting};
 pub use run::Run;
 pub use work::counted;

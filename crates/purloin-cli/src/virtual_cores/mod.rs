@@ -133,8 +133,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let (_, schedulers) = args.complete()?;
     let program = program()?;
     // An odd number of runs, at least three.
-    let measured =
-        purloin_measure::bench::measure_all(&[args.kernel], schedulers, &[1], 5, std::time::Duration::MAX)?;
+    let measured = purloin_measure::bench::measure_all(
+        &[args.kernel],
+        schedulers,
+        &[1],
+        5,
+        std::time::Duration::MAX,
+    )?;
     let seconds: Vec<_> = measured
         .iter()
         .map(|cell| format!("{:e}", cell.median()))

@@ -32,14 +32,17 @@ const PAGE: usize = 4096;
 const REACH: usize = 8 * PAGE;
 
 /// Maximum number of bytes that a machine stack leaves out.
-pub(crate) const MAX_SKIP: usize = match cfg!(any(loom, miri)) {
+pub(crate) const MAX_SKIP: usize = match cfg!(any(loom, miri, purloin_virtual)) {
     false => 64 * PAGE,
     true => 0,
 };
 
 /// Maximum number of bytes that a task stack leaves out. It is apart from the worker's own words only,
 /// which need not be more than half as many.
-pub(crate) const MAX_TASKS_SKIP: usize = MAX_SKIP / 2;
+pub(crate) const MAX_TASKS_SKIP: usize = match cfg!(purloin_virtual) {
+    false => MAX_SKIP / 2,
+    true => 64 << 10,
+};
 
 /// A set of hashes of pages.
 #[derive(Clone, Copy, Default)]
@@ -101,6 +104,11 @@ fn hash(address: usize) -> usize {
 /// the hashes `others`: a multiple of the page size, below [`MAX_TASKS_SKIP`]. Returns 0 if there is
 /// no such place.
 pub(crate) fn first_apart(start: usize, others: Hashes) -> usize {
+    if cfg!(purloin_virtual) {
+        // A run must not depend on where the system has memory. At each multiple of this number a push takes its slow
+        // path.
+        return start.wrapping_neg() % MAX_TASKS_SKIP;
+    }
     let mut skips = (0..MAX_TASKS_SKIP).step_by(PAGE);
     let is_apart =
         |skip: &usize| !others.overlaps(Hashes::of_task_stack(start.wrapping_add(*skip)));
@@ -110,6 +118,9 @@ pub(crate) fn first_apart(start: usize, others: Hashes) -> usize {
 /// Runs `work` on this thread's machine stack where it is apart from pages with the hashes
 /// `others`, or [`MAX_SKIP`] bytes further down if no place before that is.
 pub(super) fn run_apart(others: Hashes, work: impl FnOnce()) {
+    if MAX_SKIP == 0 {
+        return work();
+    }
     let mut work = Some(work);
     let run = &mut || work.take().expect("it runs once")();
     descend(others, MAX_SKIP / PAGE, run);

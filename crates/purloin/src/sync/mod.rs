@@ -80,11 +80,11 @@ pub use real::*;
 
 #[cfg(purloin_virtual)]
 mod virtual_cores {
-    pub(crate) use purloin_virtual::sync::{Instant, thread_local};
     pub use purloin_virtual::sync::{
-        AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Condvar, Mutex, MutexGuard, UnsafeCell, fence,
-        spin_loop,
+        AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Condvar, Mutex, MutexGuard, UnsafeCell,
+        fence, spin_loop,
     };
+    pub(crate) use purloin_virtual::sync::{Instant, thread_local};
 
     pub use super::plain::lock;
     pub use thread::yield_now;
