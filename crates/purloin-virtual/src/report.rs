@@ -53,6 +53,8 @@ pub struct Cost {
     pub transfers: u64,
     /// Number of cores that they interrupted.
     pub interrupts: u64,
+    /// The virtual time in them, in picoseconds, with the time in which their threads slept.
+    pub picoseconds: u64,
 }
 
 impl Cost {
@@ -62,6 +64,7 @@ impl Cost {
             lines: combine(self.lines, other.lines),
             transfers: combine(self.transfers, other.transfers),
             interrupts: combine(self.interrupts, other.interrupts),
+            picoseconds: combine(self.picoseconds, other.picoseconds),
         }
     }
 }

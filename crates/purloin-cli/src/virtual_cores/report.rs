@@ -53,6 +53,7 @@ struct Cost {
     lines: f64,
     transfers: f64,
     interrupts: f64,
+    seconds: f64,
 }
 
 impl Cell {
@@ -71,6 +72,7 @@ impl Cell {
                 lines: of_one(cost.lines),
                 transfers: of_one(cost.transfers),
                 interrupts: of_one(cost.interrupts),
+                seconds: of_one(cost.picoseconds) * 1e-12,
             }
         });
         Cell {

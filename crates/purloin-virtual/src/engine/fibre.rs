@@ -9,6 +9,7 @@ use corosensei::{Coroutine, Yielder};
 
 use super::Woken;
 use super::stores::Stores;
+use super::turns::Time;
 use crate::report::Cost;
 use crate::sync::Values;
 
@@ -51,6 +52,7 @@ enum State {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Doing {
     pub(crate) number: u32,
+    pub(crate) since: Time,
     pub(crate) cost: Cost,
 }
 

@@ -433,18 +433,23 @@ impl Engine {
     /// Begins an operation of the library. Returns the operation that it interrupts.
     pub(crate) fn begin_operation(&mut self) -> Doing {
         self.operations = self.operations.wrapping_add(1).max(1);
-        let (number, cost) = (self.operations, Cost::default());
-        std::mem::replace(
-            &mut self.fibres[self.fibre].operation,
-            Doing { number, cost },
-        )
+        let doing = Doing {
+            number: self.operations,
+            since: self.now,
+            cost: Cost::default(),
+        };
+        std::mem::replace(&mut self.fibres[self.fibre].operation, doing)
     }
 
     /// Ends an operation. `interrupted` is what [`Self::begin_operation`] has returned.
     pub(crate) fn end_operation(&mut self, kind: Operation, interrupted: Doing) {
         let done = std::mem::replace(&mut self.fibres[self.fibre].operation, interrupted);
-        let count = 1;
-        self.tally.add(kind, Cost { count, ..done.cost });
+        let cost = Cost {
+            count: 1,
+            picoseconds: self.now - done.since,
+            ..done.cost
+        };
+        self.tally.add(kind, cost);
     }
 
     /// Returns the counts so far. Operations that have not ended are missing.

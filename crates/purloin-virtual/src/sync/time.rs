@@ -48,7 +48,8 @@ impl Sub for Instant {
     type Output = Duration;
 
     fn sub(self, earlier: Instant) -> Duration {
-        Duration::from_nanos(self.0.saturating_sub(earlier.0) / 1000)
+        let picoseconds = self.0.saturating_sub(earlier.0);
+        Duration::from_nanos(picoseconds.div_euclid(1000))
     }
 }
 

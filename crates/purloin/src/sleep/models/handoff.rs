@@ -18,8 +18,9 @@ impl Model {
                 self.pass_on();
                 self.sleep.wait_for_processor(me);
             } else if self.take() {
-                self.sleep.stop_searching();
-                self.pass_on();
+                if self.sleep.stop_searching() {
+                    self.pass_on();
+                }
                 if self.done.fetch_add(1, Ordering::Relaxed) + 1 == tasks {
                     self.sleep.stop();
                 }

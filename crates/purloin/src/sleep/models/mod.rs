@@ -8,6 +8,7 @@
 mod handoff;
 mod latch;
 mod mail;
+mod offers;
 mod thread_indices;
 
 use loom::sync::Arc;
@@ -77,8 +78,9 @@ impl Model {
                 self.has_tasks()
             });
         }
-        self.sleep.stop_searching();
-        self.pass_on();
+        if self.sleep.stop_searching() {
+            self.pass_on();
+        }
     }
 
     /// Wakes a sleeper if there are tasks.
