@@ -119,8 +119,23 @@ impl fmt::Display for MachineError {
 
 impl std::error::Error for MachineError {}
 
-/// The machines that come with this crate: the name to ask for, and the file.
-const BUILT_IN: &[(&str, &str)] = &[("two-cores", include_str!("../machines/two-cores.toml"))];
+/// Lists the machines that come with this crate: the name to ask for, and the file.
+macro_rules! built_in {
+    ($($name:literal)+) => {
+        &[$(($name, include_str!(concat!("../machines/", $name, ".toml")))),+]
+    };
+}
+
+const BUILT_IN: &[(&str, &str)] = built_in! {
+    "two-cores"
+    "ryzen-5950x"
+    "xeon-e5-2450-x2"
+    "epyc-7742"
+    "epyc-7763"
+    "xeon-8375c-x2"
+    "epyc-9965"
+    "graviton4-x2"
+};
 
 impl Machine {
     /// Returns the names of the machines that come with this crate.
@@ -247,5 +262,39 @@ impl Machine {
             ("system.start_thread", system.start_thread),
         ]
         .into_iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_machine_that_comes_with_the_crate_is_possible() {
+        for name in Machine::names() {
+            let machine = Machine::named(name).unwrap();
+            assert!(!machine.sources.is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_mistake_in_a_file_is_named_with_its_line() {
+        let (_, file) = BUILT_IN[0];
+        let error = |text: &str| Machine::parse("my.toml", text).unwrap_err().to_string();
+        let unknown = error(&file.replace("park =", "parks ="));
+        assert!(unknown.starts_with("my.toml:") && unknown.contains("parks"), "{unknown}");
+        let missing = error(&file.replace("cluster = 2\n", ""));
+        assert!(missing.contains("missing field `cluster`"), "{missing}");
+        assert_eq!(
+            error(&file.replace("cores = 2", "cores = 300")),
+            "my.toml: cores = 300, but a machine has 1 to 256 cores"
+        );
+        let negative = error(&file.replace("clock = 20", "clock = -1"));
+        assert_eq!(
+            negative,
+            "my.toml: core.clock = -1, but a time has 0 to 1e9 nanoseconds"
+        );
+        let name = Machine::named("epyc").unwrap_err().to_string();
+        assert!(name.starts_with("no machine \"epyc\"; the machines are two-cores, "), "{name}");
     }
 }

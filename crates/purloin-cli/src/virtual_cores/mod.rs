@@ -42,7 +42,7 @@ pub struct Args {
     kernel: Job,
 
     /// A machine by its name, or a file that describes one
-    #[arg(long, value_name = "NAME|FILE", default_value = "two-cores", value_parser = parse_machine)]
+    #[arg(long, value_name = "NAME|FILE", default_value = "epyc-7763", value_parser = parse_machine)]
     machine: Machine,
 
     /// Numbers of cores, each with one worker [default: the powers of two up to the cores of the machine]
