@@ -247,23 +247,22 @@ impl<S: Scheduler> Slots<S> {
             false => last.map_addr(|last| last - last % BOUNDARY),
             true => last,
         };
+        let open_end = match cfg!(loom) {
+            false => first.map_addr(|first| (first + 1).next_multiple_of(BOUNDARY)),
+            true => end,
+        };
         let slots = Slots {
             memory,
             len,
             already_open,
             are_free: false,
             first,
-            open_end: AtomicPtr::new(first),
+            open_end: AtomicPtr::new(open_end),
             // SAFETY: both are slots of the allocation, and the end is not below the first one.
             half: first.wrapping_add(unsafe { end.offset_from_unsigned(first) } / 2),
             end,
         };
-        let open_end = match cfg!(loom) {
-            false => first.map_addr(|first| (first + 1).next_multiple_of(BOUNDARY)),
-            true => end,
-        };
         slots.open(first, open_end)?;
-        slots.open_end.store(open_end, Ordering::Relaxed);
         Ok(slots)
     }
 
