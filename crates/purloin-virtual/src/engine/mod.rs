@@ -504,6 +504,8 @@ impl Engine {
         {
             return Err(std::io::ErrorKind::WouldBlock.into());
         }
+        // The system call is a full fence: the new thread sees what this one has stored.
+        self.drain_own();
         self.now += self.costs.start_thread;
         let fibre = self.add_fibre(name, stack_size, entry)?;
         let jitter = self.random.below(self.costs.wake_latency.max(1));

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub use std::sync::{LockResult, TryLockError, TryLockResult};
 
 use super::time::picoseconds;
-use crate::engine::{self, Access, Reason, Woken};
+use crate::engine::{self, Access, Engine, Reason, Woken};
 
 /// The standard library's mutex. On a fibre a lock that is taken lets other fibres run.
 #[derive(Default)]
@@ -251,14 +251,23 @@ impl Condvar {
 
     /// Wakes one thread that waits.
     pub fn notify_one(&self) {
-        if engine::at(|engine| engine.wake_at(self.address())).is_none() {
+        let wake = |engine: &mut Engine| {
+            // The real operation has an atomic read-modify-write.
+            engine.drain_own();
+            engine.wake_at(self.address());
+        };
+        if engine::at(wake).is_none() {
             self.real.notify_one();
         }
     }
 
     /// Wakes all threads that wait.
     pub fn notify_all(&self) {
-        if engine::at(|engine| while engine.wake_at(self.address()) {}).is_none() {
+        let wake = |engine: &mut Engine| {
+            engine.drain_own();
+            while engine.wake_at(self.address()) {}
+        };
+        if engine::at(wake).is_none() {
             self.real.notify_all();
         }
     }

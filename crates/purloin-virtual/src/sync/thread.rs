@@ -27,7 +27,11 @@ pub struct ThreadId(usize);
 impl Thread {
     /// Ends the current or next [`park`] of the thread.
     pub fn unpark(&self) {
-        engine::at(|engine| engine.unpark(self.fibre));
+        engine::at(|engine| {
+            // The real operation has an atomic read-modify-write.
+            engine.drain_own();
+            engine.unpark(self.fibre);
+        });
     }
 
     /// Returns the number of the thread.
