@@ -1,0 +1,406 @@
+//! Makes the program of a seed.
+//!
+//! A program hangs only if the library is at fault. So a task waits only for futures that are older than the task, the
+//! closures of a join under a lock take no lock and wait for nothing outside of the join, and a task waits for a thread
+//! outside of its pool only if the pool has spare workers.
+
+use crate::program::*;
+use crate::random::Random;
+use crate::setup::Setup;
+
+/// A kind of step that a program may or may not have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Work,
+    Join,
+    Finish,
+    Spawn,
+    Future,
+    Get,
+    Drop,
+    Cancel,
+    Loop,
+    Call,
+    Job,
+    Async,
+    Blocking,
+    Broadcast,
+    Yield,
+    Panic,
+    Catch,
+}
+
+/// All kinds, with their weights, and how many of ten programs have them.
+const KINDS: [(Kind, usize, usize); 17] = [
+    (Kind::Work, 4, 10),
+    (Kind::Join, 8, 8),
+    (Kind::Finish, 4, 7),
+    (Kind::Spawn, 8, 7),
+    (Kind::Future, 7, 6),
+    (Kind::Get, 7, 9),
+    (Kind::Drop, 1, 5),
+    (Kind::Cancel, 1, 2),
+    (Kind::Loop, 3, 4),
+    (Kind::Call, 2, 4),
+    (Kind::Job, 2, 3),
+    (Kind::Async, 2, 3),
+    (Kind::Blocking, 1, 2),
+    (Kind::Broadcast, 1, 1),
+    (Kind::Yield, 1, 2),
+    (Kind::Panic, 1, 2),
+    (Kind::Catch, 1, 2),
+];
+
+struct Generator<'r> {
+    random: &'r mut Random,
+    setup: &'r Setup,
+    kinds: Vec<Kind>,
+    /// How many more tasks the program may have.
+    budget: usize,
+    tasks: usize,
+    numbers: u32,
+    has_locks: bool,
+    max_steps: usize,
+}
+
+/// Where a piece of code is.
+#[derive(Clone, Copy)]
+struct Place {
+    pool: PoolName,
+    /// Number of scopes around it.
+    scopes: usize,
+    depth: usize,
+    /// Whether it is in a join under a lock.
+    is_locked: bool,
+}
+
+impl Program {
+    /// Makes a program.
+    pub fn random(random: &mut Random, setup: &Setup) -> Program {
+        let kinds: Vec<_> = KINDS.iter().filter(|kind| random.below(10) < kind.2).collect();
+        let weighted = kinds.iter().flat_map(|kind| std::iter::repeat_n(kind.0, kind.1));
+        let budget = random.pick(&[3, 5, 8, 12, 20, 40]);
+        let mut generator = Generator {
+            kinds: weighted.collect(),
+            budget,
+            tasks: 0,
+            numbers: 0,
+            has_locks: random.one_in(3) && !setup.main.runs_anything && !setup.other.runs_anything,
+            max_steps: random.pick(&[2, 4, 8]),
+            setup,
+            random,
+        };
+        let threads = generator.random.pick(&[1, 1, 1, 2, 2, 3]);
+        let threads = (0..threads).map(|thread| generator.thread(thread)).collect();
+        Program {
+            threads,
+            tasks: generator.tasks,
+        }
+    }
+}
+
+impl Generator<'_> {
+    fn number(&mut self) -> u32 {
+        self.numbers += 1;
+        self.numbers
+    }
+
+    fn item<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> Item<T> {
+        let number = self.number();
+        let step = make(self);
+        Item { number, step }
+    }
+
+    fn has(&self, kind: Kind) -> bool {
+        self.kinds.contains(&kind)
+    }
+
+    fn thread(&mut self, thread: usize) -> Vec<Item<Outside>> {
+        let steps = 1 + self.random.below(3);
+        let mut items: Vec<_> = (0..steps)
+            .map(|_| self.item(|this| this.outside()))
+            .collect();
+        // Most bugs need a call.
+        if thread == 0 && !self.random.one_in(3) {
+            let place = Place::of(PoolName::Main);
+            items.push(self.item(|this| Outside::Call(place.pool, this.task(place))));
+        }
+        items
+    }
+
+    /// Returns the pool that is called from outside.
+    fn pool(&mut self) -> PoolName {
+        match self.has(Kind::Call) && self.random.one_in(4) {
+            true => PoolName::Other,
+            false => PoolName::Main,
+        }
+    }
+
+    fn outside(&mut self) -> Outside {
+        let pool = self.pool();
+        let place = Place::of(pool);
+        let has_jobs = self.has(Kind::Job);
+        match self.random.below(14) {
+            0 | 1 if self.has(Kind::Spawn) => {
+                let place = Place { scopes: 1, ..place };
+                let count = 1 + self.random.below(4);
+                let tasks = (0..count).map(|_| self.item(|this| this.task(place)));
+                Outside::Finish(pool, tasks.collect())
+            }
+            2..=4 if has_jobs => Outside::Job {
+                pool,
+                in_background: self.random.one_in(3),
+                task: self.task(place),
+            },
+            5 if has_jobs => Outside::Wait(pool),
+            6 if self.has(Kind::Async) => Outside::Async {
+                pool,
+                polls: self.polls(),
+                task: self.task(place),
+            },
+            7 | 8 if self.has(Kind::Future) => Outside::Future {
+                pool,
+                how: self.random.pick(&[How::Plain, How::Try, How::Await]),
+                is_shared: self.random.one_in(2),
+                task: self.task(place),
+            },
+            9 if self.has(Kind::Broadcast) && self.may_broadcast(pool) => Outside::Broadcast(pool),
+            10 if self.random.one_in(3) => Outside::Look(pool),
+            11 => Outside::Pause,
+            _ => Outside::Call(pool, self.task(place)),
+        }
+    }
+
+    fn polls(&mut self) -> usize {
+        self.random.pick(&[1, 2, 1000, 1000, 1000])
+    }
+
+    fn is_default(&self, pool: PoolName) -> bool {
+        pool == PoolName::Other || self.setup.scheduler.is_default()
+    }
+
+    fn has_spares(&self, pool: PoolName) -> bool {
+        match pool {
+            PoolName::Main => {
+                self.setup.main.has_many_spares() && !self.setup.scheduler.is_channel()
+            }
+            PoolName::Other => self.setup.other.has_many_spares(),
+        }
+    }
+
+    fn may_broadcast(&self, pool: PoolName) -> bool {
+        self.is_default(pool) && !self.has_locks
+    }
+
+    fn task(&mut self, place: Place) -> Task {
+        let id = self.tasks;
+        self.tasks += 1;
+        self.budget = self.budget.saturating_sub(1);
+        let max = if place.depth > 12 { 1 } else { self.max_steps };
+        let steps = self.random.below(max + 1);
+        let place = Place {
+            depth: place.depth + 1,
+            ..place
+        };
+        let steps = (0..steps).map(|_| self.item(|this| this.step(place)));
+        let steps = steps.collect();
+        Task { id, steps }
+    }
+
+    fn boxed(&mut self, place: Place) -> Box<Task> {
+        Box::new(self.task(place))
+    }
+
+    fn step(&mut self, place: Place) -> Step {
+        // A few attempts to find a kind that may stand here.
+        for _ in 0..4 {
+            let kind = match self.kinds.len() {
+                0 => Kind::Work,
+                len => self.kinds[self.random.below(len)],
+            };
+            if let Some(step) = self.step_of(kind, place) {
+                return step;
+            }
+        }
+        Step::Work(self.random.below(6))
+    }
+
+    fn step_of(&mut self, kind: Kind, place: Place) -> Option<Step> {
+        let makes_task = !matches!(
+            kind,
+            Kind::Work | Kind::Get | Kind::Drop | Kind::Cancel | Kind::Broadcast | Kind::Yield | Kind::Panic
+        );
+        if makes_task && self.budget == 0 {
+            return None;
+        }
+        let up = match place.scopes {
+            0 => 0,
+            _ if self.random.one_in(2) => 0,
+            scopes => self.random.below(scopes),
+        };
+        // A task of an outer scope is in fewer scopes.
+        let of_scope = Place {
+            scopes: place.scopes.saturating_sub(up),
+            ..place
+        };
+        let is_open = !place.is_locked;
+        Some(match kind {
+            Kind::Work => Step::Work(self.random.pick(&[1, 2, 3, 10, 40])),
+            Kind::Join => self.join(place),
+            Kind::Finish => Step::Finish(self.boxed(Place {
+                scopes: place.scopes + 1,
+                ..place
+            })),
+            Kind::Spawn if place.scopes > 0 => Step::Spawn {
+                up,
+                is_after: self.random.one_in(4),
+                task: self.boxed(of_scope),
+            },
+            Kind::Future => self.future(place, up, of_scope),
+            Kind::Get => Step::Get {
+                which: self.random.below(16),
+                how: self.how(place),
+                catches: self.random.one_in(3),
+            },
+            Kind::Drop => Step::Drop(self.random.below(16)),
+            Kind::Cancel if place.scopes > 0 => Step::Cancel { up },
+            Kind::Loop => self.loop_of(place),
+            Kind::Call if is_open => {
+                let pool = self.called(place)?;
+                let place = Place {
+                    pool,
+                    scopes: 0,
+                    ..place
+                };
+                let task = self.boxed(place);
+                Step::Call { pool, task }
+            }
+            Kind::Job => {
+                let pool = self.called(place)?;
+                Step::Job {
+                    pool,
+                    in_background: self.random.one_in(3),
+                    task: self.boxed(place.apart(pool)),
+                }
+            }
+            Kind::Async if is_open && self.has_spares(place.pool) => {
+                let pool = self.called(place)?;
+                let polls = self.polls();
+                let task = self.boxed(place.apart(pool));
+                Step::Async { pool, polls, task }
+            }
+            Kind::Blocking if is_open && self.has_spares(place.pool) => {
+                Step::Blocking(self.boxed(place.apart(place.pool)))
+            }
+            Kind::Broadcast if self.may_broadcast(place.pool) && is_open => Step::Broadcast,
+            Kind::Yield if is_open && !self.has_locks => Step::Yield,
+            Kind::Panic if self.random.one_in(2) => Step::Panic,
+            Kind::Catch => Step::Catch(self.boxed(place)),
+            _ => return None,
+        })
+    }
+
+    /// Returns a pool that this code may call. Tasks of two pools call each other only if both have spare workers.
+    fn called(&mut self, place: Place) -> Option<PoolName> {
+        let both = self.has_spares(PoolName::Main) && self.has_spares(PoolName::Other);
+        match place.pool {
+            PoolName::Main if self.random.one_in(3) => Some(PoolName::Main),
+            PoolName::Main => self.has(Kind::Call).then_some(PoolName::Other),
+            PoolName::Other if both && self.random.one_in(2) => Some(PoolName::Main),
+            PoolName::Other => Some(PoolName::Other),
+        }
+    }
+
+    fn join(&mut self, place: Place) -> Step {
+        let kind = match self.random.below(8) {
+            0 => JoinKind::Big,
+            1 if self.is_default(place.pool) => JoinKind::Free,
+            2 if place.scopes > 0 => JoinKind::Scope,
+            3..=5 if self.has_locks && !place.is_locked => JoinKind::Locked(self.random.below(2)),
+            _ => JoinKind::Token,
+        };
+        let place = match kind {
+            // What they spawn into outer scopes would run under the lock, too.
+            JoinKind::Locked(_) => Place {
+                is_locked: true,
+                scopes: 0,
+                ..place
+            },
+            _ => place,
+        };
+        Step::Join(kind, Box::new([self.task(place), self.task(place)]))
+    }
+
+    fn how(&mut self, place: Place) -> How {
+        match self.random.below(8) {
+            0 => How::Try,
+            1 => How::InJoin,
+            2 if self.has_spares(place.pool) => How::Thread,
+            3 if self.has_spares(place.pool) => How::Await,
+            4 | 5 => How::Plain,
+            _ => How::Token,
+        }
+    }
+
+    fn future(&mut self, place: Place, up: usize, of_scope: Place) -> Step {
+        let kind = match self.random.below(6) {
+            0 if self.is_default(place.pool) => FutureKind::Free,
+            1 | 2 if place.scopes > 0 => FutureKind::Scoped { up },
+            3 | 4 if place.scopes > 0 => FutureKind::After {
+                up,
+                inputs: 1 + self.random.below(3),
+            },
+            _ => FutureKind::Token,
+        };
+        let then = match self.random.below(8) {
+            0 => Then::Drop,
+            1 | 2 => Then::Get(self.how(place)),
+            3 => Then::Give,
+            _ => Then::Keep,
+        };
+        let place = match kind {
+            FutureKind::Token | FutureKind::Free => Place { scopes: 0, ..place },
+            FutureKind::Scoped { .. } | FutureKind::After { .. } => of_scope,
+        };
+        Step::Future {
+            kind,
+            is_shared: self.random.one_in(2),
+            then,
+            task: self.boxed(place),
+        }
+    }
+
+    fn loop_of(&mut self, place: Place) -> Step {
+        use LoopKind::*;
+        let kind = self.random.pick(&[
+            ForEach, ForEach, MapReduce, Collect, FindFirst, Any, TryForEach, Until, Sort,
+            SortUnstable, Bridge, PerWorker, Free,
+        ]);
+        if kind == Free && !self.is_default(place.pool) {
+            return Step::Work(1);
+        }
+        let len = self.random.pick(&[0, 1, 2, 3, 8, 30, 100]);
+        let has_special = len > 0 && kind == ForEach && self.random.one_in(2);
+        let special = has_special.then(|| (self.random.below(len), self.boxed(place)));
+        Step::Loop { kind, len, special }
+    }
+}
+
+impl Place {
+    fn of(pool: PoolName) -> Place {
+        Place {
+            pool,
+            scopes: 0,
+            depth: 0,
+            is_locked: false,
+        }
+    }
+
+    /// Returns the place of a task of this pool that belongs to nothing around the code.
+    fn apart(self, pool: PoolName) -> Place {
+        Place {
+            depth: self.depth,
+            ..Place::of(pool)
+        }
+    }
+}
