@@ -86,6 +86,14 @@ struct Address(*mut ChaseLevSlot);
 // list runs it.
 unsafe impl Send for Address {}
 
+/// Called before an operation of a deque. The deque has the standard library's atomics. On virtual cores its stores are
+/// visible at once, also before earlier stores of the runtime, which no real machine allows. So these must be visible first.
+#[inline(always)]
+fn enter_deque() {
+    #[cfg(purloin_virtual)]
+    purloin::scheduler::sync::fence(Ordering::SeqCst);
+}
+
 /// The owner's end of a deque.
 struct OwnersDeque(Deque<Address>);
 
@@ -138,6 +146,7 @@ impl ChaseLevTasks {
         if let Some(slot) = self.take_returned(None) {
             return Ok(slot);
         }
+        enter_deque();
         match self.stealer.steal() {
             Steal::Success(Address(slot)) => Ok(slot),
             Steal::Empty => Err(Claim::Nothing),
@@ -167,13 +176,18 @@ unsafe impl TaskPool<ChaseLev> for ChaseLevTasks {
         unsafe { &*slot }
             .header()
             .set(State::TASK, Ordering::Relaxed);
+        enter_deque();
         self.deque.0.push(Address(slot));
     }
 
     #[inline(always)]
     fn pop(&self, slot: *mut ChaseLevSlot, is_spawn: bool) -> bool {
         self.stack.set_top(slot, Ordering::Relaxed);
-        (is_spawn || self.floor.is_open(slot)) && self.deque.0.pop().is_some()
+        if !is_spawn && !self.floor.is_open(slot) {
+            return false;
+        }
+        enter_deque();
+        self.deque.0.pop().is_some()
     }
 
     fn reopen(&self, _slot: *mut ChaseLevSlot) {
@@ -186,6 +200,7 @@ unsafe impl TaskPool<ChaseLev> for ChaseLevTasks {
         let state = unsafe { &*slot }.header();
         let mut spin = ShortSpin::default();
         loop {
+            enter_deque();
             // The deque hands out its newest task first, which is the task in `slot`.
             if self.deque.0.pop().is_some() || self.take_returned(Some(slot)).is_some() {
                 return Reclaimed::Owned;

@@ -17,8 +17,8 @@ use crate::world::{Guard, Payload, ScopeRecord, Tree, catch};
 /// A pool of a program, whichever scheduler it has.
 pub trait AnyPool: Send + Sync {
     fn call(&self, call: Call, task: &'static Task, capture: Guard) -> Guard;
-    fn job(&self, call: Call, in_background: bool, task: &'static Task, capture: Guard, job: JobGuard);
-    fn run_async(&self, call: Call, task: &'static Task, capture: Guard, job: JobGuard) -> BoxFuture;
+    fn job(&self, call: Call, in_background: bool, task: &'static Task, capture: Guard);
+    fn run_async(&self, call: Call, task: &'static Task, capture: Guard) -> BoxFuture;
     fn future(&self, call: Call, task: &'static Task, capture: Guard, is_shared: bool) -> AnyHandle;
     fn finish(&self, call: Call, tasks: &'static [Item<Task>], seen: Arc<ScopeRecord>);
     fn wait(&self);
@@ -95,9 +95,8 @@ impl<S: Subject> AnyPool for Pool<S> {
         self.run(move |w| run(w, Code::new(call), task, capture))
     }
 
-    fn job(&self, call: Call, in_background: bool, task: &'static Task, capture: Guard, job: JobGuard) {
+    fn job(&self, call: Call, in_background: bool, task: &'static Task, capture: Guard) {
         let body = move |w: Token<'_, S>| {
-            let _job = job;
             drop(run(w, Code::new(call), task, capture));
         };
         match in_background {
@@ -106,9 +105,8 @@ impl<S: Subject> AnyPool for Pool<S> {
         }
     }
 
-    fn run_async(&self, call: Call, task: &'static Task, capture: Guard, job: JobGuard) -> BoxFuture {
+    fn run_async(&self, call: Call, task: &'static Task, capture: Guard) -> BoxFuture {
         Box::pin(Pool::run_async(self, move |w| {
-            let _job = job;
             run(w, Code::new(call), task, capture)
         }))
     }
@@ -172,6 +170,7 @@ impl Call {
         Call {
             tree,
             pool,
+            job: Some(Arc::new(self.pools.count_job())),
             ..self.clone()
         }
     }
@@ -231,11 +230,11 @@ impl Call {
         task: &'static Task,
     ) {
         self.world.make(task.id);
-        let (call, capture, job) = (self.apart(pool), self.capture(task), self.pools.count_job());
+        let (call, capture) = (self.apart(pool), self.capture(task));
         match w {
             // The pool may have been dropped. Its workers still run its jobs.
-            Some(w) if pool == self.pool => w.pool().job(call, in_background, task, capture, job),
-            _ => self.pools.get(pool).job(call, in_background, task, capture, job),
+            Some(w) if pool == self.pool => w.pool().job(call, in_background, task, capture),
+            _ => self.pools.get(pool).job(call, in_background, task, capture),
         }
     }
 
@@ -246,12 +245,12 @@ impl Call {
         polls: usize,
         task: &'static Task,
     ) {
-        let (call, capture, job) = (self.apart(pool), self.capture(task), self.pools.count_job());
+        let (call, capture) = (self.apart(pool), self.capture(task));
         let tree = Arc::clone(&call.tree);
         let result = catch(|| {
             let mut future = match w {
-                Some(w) if pool == self.pool => AnyPool::run_async(w.pool(), call, task, capture, job),
-                _ => self.pools.get(pool).run_async(call, task, capture, job),
+                Some(w) if pool == self.pool => AnyPool::run_async(w.pool(), call, task, capture),
+                _ => self.pools.get(pool).run_async(call, task, capture),
             };
             purloin::blocking(|| await_for(future.as_mut(), polls))
         });
@@ -288,9 +287,9 @@ impl Call {
         self.world.make(task.id);
         let is_done = Arc::new(AtomicU64::new(0));
         let signal = Signal(Arc::clone(&is_done), thread::current());
-        let (call, capture, job) = (self.apart(self.pool), self.capture(task), self.pools.count_job());
+        let (call, capture) = (self.apart(self.pool), self.capture(task));
         w.pool().spawn(move |w| {
-            let (_job, _signal) = (job, signal);
+            let _signal = signal;
             drop(run(w, Code::new(call), task, capture));
         });
         purloin::blocking(|| {

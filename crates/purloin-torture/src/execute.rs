@@ -170,6 +170,7 @@ impl Run {
             pools,
             tree: Arc::default(),
             pool: PoolName::Main,
+            job: None,
         };
         let mut threads = Vec::new();
         for (number, steps) in program.threads.iter().enumerate().skip(1) {

@@ -78,6 +78,12 @@ impl Program {
     /// Makes a program.
     pub fn random(random: &mut Random, setup: &Setup) -> Program {
         let kinds: Vec<_> = KINDS.iter().filter(|kind| random.below(10) < kind.2).collect();
+        // What a task yields to may be a task that gets its result, and would wait for ever.
+        let has = |kind: Kind| kinds.iter().any(|other| other.0 == kind);
+        let kinds: Vec<_> = match has(Kind::Yield) {
+            true => kinds.into_iter().filter(|kind| kind.0 != Kind::Future).collect(),
+            false => kinds,
+        };
         let weighted = kinds.iter().flat_map(|kind| std::iter::repeat_n(kind.0, kind.1));
         let budget = random.pick(&[3, 5, 8, 12, 20, 40]);
         let mut generator = Generator {
@@ -179,8 +185,11 @@ impl Generator<'_> {
         pool == PoolName::Other || self.setup.scheduler.is_default()
     }
 
+    /// Returns whether a task may wait for a thread outside of its pool: a spare worker takes its place. A worker that blocks
+    /// so takes part in no broadcast.
     fn has_spares(&self, pool: PoolName) -> bool {
         match pool {
+            _ if self.has(Kind::Broadcast) => false,
             PoolName::Main => {
                 self.setup.main.has_many_spares() && !self.setup.scheduler.is_channel()
             }

@@ -1,31 +1,57 @@
-//! `./x torture`: random programs under an adversary, until one fails.
+//! `./x torture`: random programs on Purloin, until one fails.
+//!
+//! A program is a tree of all constructs, made from a seed ([`generate`]). It runs on virtual cores, under an adversary
+//! that chooses the schedule, or on real threads in a build without `--cfg purloin_virtual`. Each construct checks
+//! itself where it ends ([`tasks`], [`calls`], [`loops`]), and the whole run at its end ([`execute`]). This process
+//! starts child processes that run one program after the other ([`runner`]), and makes a program that fails smaller
+//! ([`shrink`]). [`faults`] tests the test: it breaks the library in known ways, and expects a failure.
+
+mod arguments;
 mod calls;
 mod case;
+mod child;
 mod execute;
+mod faults;
 mod generate;
 mod loops;
 mod program;
 mod random;
+mod runner;
 mod setup;
+mod show;
+mod shrink;
 mod sync;
 mod tasks;
 mod world;
 
-use execute::Outcome;
+use std::process::ExitCode;
 
-fn main() {
-    world::keep_panics();
-    let args: Vec<u64> = std::env::args().skip(1).map(|a| a.parse().unwrap()).collect();
-    let start = std::time::Instant::now();
-    let (mut events, mut noruns) = (0, 0);
-    for seed in args[0]..args[1] {
-        let case = case::Case::of_seed(seed, None);
-        if args.len() > 2 { eprintln!("{seed}"); }
-        match execute::execute(&case) {
-            Outcome::NoRun => noruns += 1,
-            Outcome::Kept { events: e, fingerprint } => { events += e; if args.len() > 2 { eprintln!("{fingerprint:x}") } }
-            Outcome::Failed(f) => { let (s, p) = case.program(); println!("seed {seed}: {}\n{}{s:?}\n{p:#?}", f.what, f.details); return; }
+use arguments::Command;
+
+fn main() -> ExitCode {
+    let command = match arguments::parse(std::env::args().skip(1)) {
+        Ok(command) => command,
+        Err(mistake) => {
+            eprintln!("torture: {mistake}");
+            return ExitCode::from(2);
         }
-    }
-    println!("{events} events, {noruns} noruns, {:?}", start.elapsed());
+    };
+    let succeeds = match command {
+        Command::Help => {
+            print!("{}", arguments::HELP);
+            true
+        }
+        Command::Run(options) => runner::run(&options),
+        Command::One(case) => runner::run_one(&case),
+        Command::Child { first, step, scheduler } => child::run_seeds(first, step, scheduler),
+        Command::Schedules { case, count } => child::run_schedules(&case, count),
+        Command::Faults(options) => match faults::run(&options) {
+            Ok(succeeds) => succeeds,
+            Err(mistake) => {
+                eprintln!("torture: {mistake}");
+                return ExitCode::from(2);
+            }
+        },
+    };
+    ExitCode::from(u8::from(!succeeds))
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use purloin::{Cancelled, Handle, Pool, ReturnBarrier, Scheduler, Scope, SharedHandle, Token, Worker};
 use purloin_schedulers as schedulers;
 
-use crate::calls::Pools;
+use crate::calls::{JobGuard, Pools};
 use crate::loops;
 use crate::program::*;
 use crate::sync::{await_for, lock, record, spin_loop, thread};
@@ -78,6 +78,8 @@ pub struct Call {
     pub pools: &'static Pools,
     pub tree: Arc<Tree>,
     pub pool: PoolName,
+    /// Counts the job to which the code belongs, until nothing of it is left.
+    pub job: Option<Arc<JobGuard>>,
 }
 
 /// A piece of code, and what it knows.
@@ -414,7 +416,9 @@ pub fn check_finish(
         Err(payload) => {
             let is_right = match &of_body {
                 Some(of_body) => payload == of_body,
-                None => *payload != Payload::Cancelled && tree.has_thrown(payload),
+                // A task may have needed a cancelled one of another scope.
+                None if *payload == Payload::Cancelled => failed.contains(payload),
+                None => tree.has_thrown(payload),
             };
             world.expect(is_right, || {
                 format!("a scope ends with the panic {payload:?}, and its body with {of_body:?}")
@@ -587,7 +591,7 @@ pub fn get<S: Subject>(
     let of_task = world.has_begun(id).then(|| world.panic_of(id)).flatten();
     let is_right = match &payload {
         Payload::Cancelled => is_cancelled || of_task == Some(Payload::Cancelled),
-        Payload::Shared => is_shared && of_task.is_some(),
+        Payload::Shared if is_shared => of_task.is_some(),
         _ => Some(&payload) == of_task.as_ref(),
     };
     world.expect(is_right, || {

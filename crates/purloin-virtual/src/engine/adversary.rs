@@ -56,6 +56,8 @@ enum Strategy {
     Priorities {
         /// The numbers of the events at which the running fibre gets the lowest priority.
         changes: Vec<u64>,
+        /// The fibre that runs, and the number of the event at which it began.
+        turn: (usize, u64),
     },
     /// Another fibre runs, once in this many events.
     Random { one_in: u64 },
@@ -80,6 +82,9 @@ pub(crate) struct Adversary {
     must_switch: bool,
 }
 
+/// Number of events after which a thread loses its priority.
+const LONGEST_TURN: u64 = 20_000;
+
 /// What an event takes.
 const EVENT: Time = 5_000;
 
@@ -95,7 +100,10 @@ impl Adversary {
                 let count = random.below(12);
                 let mut changes: Vec<_> = (0..count).map(|_| random.below(length)).collect();
                 changes.sort_unstable_by(|one, other| other.cmp(one));
-                Strategy::Priorities { changes }
+                Strategy::Priorities {
+                    changes,
+                    turn: (0, 0),
+                }
             }
             1 => Strategy::Random {
                 one_in: pick(&mut random, &[1, 2, 5, 20, 100, 1000]),
@@ -132,10 +140,19 @@ impl Adversary {
     fn switches(&mut self, fibre: usize) -> bool {
         self.events += 1;
         match &mut self.strategy {
-            Strategy::Priorities { changes } => {
-                let is_change = changes.last().is_some_and(|&change| change <= self.events);
+            Strategy::Priorities { changes, turn } => {
+                if turn.0 != fibre {
+                    *turn = (fibre, self.events);
+                }
+                let mut is_change = changes.last().is_some_and(|&change| change <= self.events);
                 if is_change {
                     changes.pop();
+                }
+                // A system takes the processor away from a thread that runs for long, for example in a loop that waits
+                // for another thread and does not say that it spins.
+                is_change |= self.events - turn.1 > LONGEST_TURN;
+                if is_change {
+                    turn.1 = self.events;
                     self.lowest -= 1;
                     self.priorities[fibre] = self.lowest;
                 }
