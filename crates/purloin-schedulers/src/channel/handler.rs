@@ -6,7 +6,7 @@ use purloin::scheduler::Count;
 
 use super::Own;
 use super::manager::MANAGER;
-use super::messages::{
+use super::messages::{capacity, 
     Channels, Colour, Kind, LeapfrogRequest, Message, Outside, Peers, SentTask, Situation,
     StealRequest, WorkerState,
 };
@@ -29,11 +29,22 @@ pub(super) fn handle_messages<P: Peers + ?Sized>(
         own,
         situation,
     };
+    // Two blocked workers may wait for each other for a moment: one of the tasks has just ended. Each sends the requests of
+    // other workers to the other one, and they come back before the mailbox is empty. So a worker handles what was there
+    // at the start, and then looks whether its own wait is over.
+    let mut left = capacity(peers.workers());
     loop {
-        while let Some(message) = mailbox.receive() {
+        while left > 0
+            && let Some(message) = mailbox.receive()
+        {
+            left -= 1;
             handler.handle(message);
         }
         handler.look_at_kept_requests();
+        if left == 0 {
+            // Messages may be left. They came after the start, so their senders have unparked this worker since.
+            return peers.set_floor(me, true);
+        }
         let keeps_any = !handler.own.kept.is_empty() || !handler.own.kept_leapfrogs.is_empty();
         peers.set_floor(me, keeps_any);
         // A sender that is still writing its message raises the floor afterwards.

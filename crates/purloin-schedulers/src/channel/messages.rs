@@ -136,7 +136,7 @@ impl LeapfrogRequest {
 /// the manager registers a request, and two messages about outside work, because the thief sends the
 /// second and fourth of these after the manager has read the first and third. Besides, one
 /// [`Message::OutsideNoted`].
-fn capacity(workers: usize) -> usize {
+pub(super) fn capacity(workers: usize) -> usize {
     7 * workers + 1
 }
 
