@@ -25,8 +25,6 @@ pub trait AnyPool: Send + Sync {
     fn broadcast(&self, f: &(dyn Fn() + Sync)) -> usize;
     fn look(&self) -> usize;
     fn workers(&self) -> usize;
-    /// Returns what the workers do, as text.
-    fn state(&self) -> String;
 }
 
 type BoxFuture = Pin<Box<dyn Future<Output = Guard>>>;
@@ -152,10 +150,6 @@ impl<S: Subject> AnyPool for Pool<S> {
     fn workers(&self) -> usize {
         Pool::workers(self)
     }
-
-    fn state(&self) -> String {
-        Pool::state(self).to_string()
-    }
 }
 
 impl Call {
@@ -170,7 +164,7 @@ impl Call {
         Call {
             tree,
             pool,
-            job: Some(Arc::new(self.pools.count_job())),
+            _job: Some(Arc::new(self.pools.count_job())),
             ..self.clone()
         }
     }
@@ -273,6 +267,13 @@ impl Call {
                 });
             }
         }
+    }
+
+    /// Hands a job to the pool of the worker with the token `w`, and spins until it has ended.
+    pub fn meet_job<S: Subject>(&self, w: &mut Token<'_, S>, met: &Arc<AtomicU64>, serves: bool) {
+        let other = Arc::clone(met);
+        w.pool().spawn(move |_| other.store(1, Release));
+        crate::tasks::spin_until_met(w, self.world, met, serves);
     }
 
     /// Hands a job to the pool of the worker with the token `w`, and blocks until it has ended.
@@ -413,19 +414,30 @@ impl Thread {
     }
 }
 
-/// Checks that a job has ended, and the jobs of the same pool that it has spawned.
+/// Checks that a job has ended, and the jobs of the same pool that it has spawned. An asynchronous call is no job, and what a
+/// task of the other pool spawns is no job of a job.
 fn expect_job_ended(call: &Call, pool: PoolName, job: &'static Task) {
     call.world.expect_ended(job.id, "after a wait for all jobs");
-    job.for_each(&mut |task| {
-        for item in &task.steps {
-            match &item.step {
-                Step::Job {
-                    pool: other, task, ..
-                } if *other == pool && call.world.is_made(task.id) => {
-                    call.world.expect_ended(task.id, "after a wait for all jobs of jobs");
+    expect_jobs_ended(call, pool, job);
+}
+
+/// Checks that the jobs have ended that this part of a job has spawned.
+fn expect_jobs_ended(call: &Call, pool: PoolName, part: &'static Task) {
+    for item in &part.steps {
+        match &item.step {
+            Step::Job {
+                pool: other, task, ..
+            } => {
+                if *other == pool && call.world.is_made(task.id) {
+                    expect_job_ended(call, pool, task);
                 }
-                _ => (),
+            }
+            Step::Async { .. } => (),
+            Step::Call { pool: other, .. } if *other != pool => (),
+            step => {
+                let tasks = step.tasks().into_iter();
+                tasks.for_each(|task| expect_jobs_ended(call, pool, task));
             }
         }
-    });
+    }
 }

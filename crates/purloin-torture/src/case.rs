@@ -45,6 +45,9 @@ impl Case {
             setup.other.workers = setup.other.workers.min(workers);
         }
         program.retain(&|number| !self.without.contains(&number));
+        if self.workers == Some(1) {
+            program.drop_meetings();
+        }
         (setup, program)
     }
 }

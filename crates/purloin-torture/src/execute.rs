@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use purloin::{Pool, ReturnBarrier};
+#[cfg(feature = "schedulers")]
 use purloin_schedulers::{
     Channel, ChaseLev, DefaultWs, DirectStack, OneField, ReturnBarrierWs, Stealing, TwoFields,
 };
@@ -89,7 +90,7 @@ impl Run {
         two_cores.topology.socket = 8;
         two_cores.topology.cluster = 8;
         let mut weather = machine::Weather {
-            max_events: 5_000_000,
+            max_events: std::env::var("MAXE").map_or(2_000_000, |e| e.parse().unwrap()),
             ..machine::Weather::of_seed(case.schedule)
         };
         if case.is_calm {
@@ -108,25 +109,24 @@ impl Run {
                 details: String::new(),
             });
         }
+        let failed = |what: &str, threads: &[machine::Waiting]| {
+            let lines = threads.iter();
+            let lines = lines.map(|thread| format!("  {} waits for {}\n", thread.thread, thread.waits_for));
+            Outcome::Failed(Failure {
+                what: what.to_string(),
+                details: lines.chain([self.world.notes()]).collect(),
+            })
+        };
         match report {
             Ok(report) if !report.answer => Outcome::NoRun,
             Ok(report) => Outcome::Kept {
                 events: report.tally.events,
                 fingerprint: report.tally.fingerprint,
             },
-            Err(machine::Failure::Hang(waiting)) => {
-                let lines = waiting.iter().map(|thread| {
-                    format!("  {} waits for {}\n", thread.thread, thread.waits_for)
-                });
-                Outcome::Failed(Failure {
-                    what: "the program hangs".to_string(),
-                    details: lines.collect(),
-                })
+            Err(machine::Failure::Hang(threads)) => failed("the program hangs", &threads),
+            Err(machine::Failure::OutOfTime { threads, .. }) => {
+                failed("the program does not end", &threads)
             }
-            Err(machine::Failure::OutOfTime { .. }) => Outcome::Failed(Failure {
-                what: "the program does not end".to_string(),
-                details: String::new(),
-            }),
         }
     }
 
@@ -170,7 +170,7 @@ impl Run {
             pools,
             tree: Arc::default(),
             pool: PoolName::Main,
-            job: None,
+            _job: None,
         };
         let mut threads = Vec::new();
         for (number, steps) in program.threads.iter().enumerate().skip(1) {
@@ -278,23 +278,31 @@ where
 fn build_main(setup: &Setup) -> Option<Box<dyn AnyPool>> {
     use SchedulerName as Name;
     let options = &setup.main;
+    #[cfg(feature = "schedulers")]
     let channel = |stealing| Channel::default().steal(stealing);
     match setup.scheduler {
         Name::ReturnBarrier => build(options, ReturnBarrier::default()),
         Name::ReturnBarrierWithoutForce => {
             build(options, ReturnBarrier::default().forced_steals(false))
         }
+        #[cfg(feature = "schedulers")]
         Name::ReturnBarrierWs => build(options, ReturnBarrierWs),
+        #[cfg(feature = "schedulers")]
         Name::DefaultWs => build(options, DefaultWs),
+        #[cfg(feature = "schedulers")]
         Name::DirectStack => build(options, DirectStack::<OneField>::new()),
+        #[cfg(feature = "schedulers")]
         Name::DirectStackTwoFields => build(options, DirectStack::<TwoFields>::new()),
+        #[cfg(feature = "schedulers")]
         Name::ChaseLev => build(options, ChaseLev::default()),
+        #[cfg(feature = "schedulers")]
         Name::ChannelOne => build(options, channel(Stealing::One)),
+        #[cfg(feature = "schedulers")]
         Name::ChannelHalf => build(options, channel(Stealing::Half)),
+        #[cfg(feature = "schedulers")]
         Name::ChannelAdaptive => build(options, channel(Stealing::Adaptive)),
-        Name::ChannelWithoutForwarding => {
-            build(options, channel(Stealing::Half).forward(false))
-        }
+        #[cfg(feature = "schedulers")]
+        Name::ChannelWithoutForwarding => build(options, channel(Stealing::Half).forward(false)),
     }
 }
 

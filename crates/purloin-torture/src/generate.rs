@@ -6,7 +6,7 @@
 
 use crate::program::*;
 use crate::random::Random;
-use crate::setup::Setup;
+use crate::setup::{SchedulerName, Setup};
 
 /// A kind of step that a program may or may not have.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,12 +26,13 @@ enum Kind {
     Blocking,
     Broadcast,
     Yield,
+    Meet,
     Panic,
     Catch,
 }
 
 /// All kinds, with their weights, and how many of ten programs have them.
-const KINDS: [(Kind, usize, usize); 17] = [
+const KINDS: [(Kind, usize, usize); 18] = [
     (Kind::Work, 4, 10),
     (Kind::Join, 8, 8),
     (Kind::Finish, 4, 7),
@@ -47,6 +48,7 @@ const KINDS: [(Kind, usize, usize); 17] = [
     (Kind::Blocking, 1, 2),
     (Kind::Broadcast, 1, 1),
     (Kind::Yield, 1, 2),
+    (Kind::Meet, 3, 4),
     (Kind::Panic, 1, 2),
     (Kind::Catch, 1, 2),
 ];
@@ -60,6 +62,8 @@ struct Generator<'r> {
     tasks: usize,
     numbers: u32,
     has_locks: bool,
+    /// Whether a task spins already until another worker has run a task.
+    has_met: bool,
     max_steps: usize,
 }
 
@@ -93,6 +97,7 @@ impl Program {
             numbers: 0,
             has_locks: random.one_in(3) && !setup.main.runs_anything && !setup.other.runs_anything,
             max_steps: random.pick(&[2, 4, 8]),
+            has_met: false,
             setup,
             random,
         };
@@ -197,6 +202,38 @@ impl Generator<'_> {
         }
     }
 
+    /// Returns whether code here may spin until another worker has run a task. All other workers come to be idle, or wait
+    /// for this one and hand off their processors.
+    fn may_meet(&self, place: Place) -> bool {
+        let options = match place.pool {
+            PoolName::Main => &self.setup.main,
+            PoolName::Other => &self.setup.other,
+        };
+        let others_wait = self.has_locks || self.has(Kind::Broadcast) || self.has(Kind::Yield);
+        !(self.has_met || others_wait) && options.workers > 1 && self.has_spares(place.pool)
+    }
+
+    /// Returns a kind of task that another worker runs. A job waits for an idle worker: all others may be blocked and steal
+    /// tiny tasks of this one, until a spare worker rescues the job.
+    fn meeting(&mut self, place: Place) -> MeetKind {
+        let options = match place.pool {
+            PoolName::Main => &self.setup.main,
+            PoolName::Other => &self.setup.other,
+        };
+        let kinds = [MeetKind::Join, MeetKind::Spawn, MeetKind::Future, MeetKind::Job];
+        let count = kinds.len() - usize::from(!options.rescues_calls);
+        self.random.pick(&kinds[..count])
+    }
+
+    /// Returns whether thieves take tasks of a worker that offers none. They need `membarrier`, which a machine may refuse.
+    fn has_force(&self, pool: PoolName) -> bool {
+        let takes_by_force = match pool {
+            PoolName::Main => self.setup.scheduler == SchedulerName::ReturnBarrier,
+            PoolName::Other => true,
+        };
+        takes_by_force && cfg!(purloin_untimed)
+    }
+
     fn may_broadcast(&self, pool: PoolName) -> bool {
         self.is_default(pool) && !self.has_locks
     }
@@ -237,7 +274,7 @@ impl Generator<'_> {
     fn step_of(&mut self, kind: Kind, place: Place) -> Option<Step> {
         let makes_task = !matches!(
             kind,
-            Kind::Work | Kind::Get | Kind::Drop | Kind::Cancel | Kind::Broadcast | Kind::Yield | Kind::Panic
+            Kind::Work | Kind::Get | Kind::Drop | Kind::Cancel | Kind::Broadcast | Kind::Yield | Kind::Meet | Kind::Panic
         );
         if makes_task && self.budget == 0 {
             return None;
@@ -303,6 +340,13 @@ impl Generator<'_> {
             }
             Kind::Broadcast if self.may_broadcast(place.pool) && is_open => Step::Broadcast,
             Kind::Yield if is_open && !self.has_locks => Step::Yield,
+            Kind::Meet if self.may_meet(place) => {
+                self.has_met = true;
+                Step::Meet {
+                    kind: self.meeting(place),
+                    serves: !self.has_force(place.pool) || self.random.one_in(2),
+                }
+            }
             Kind::Panic if self.random.one_in(2) => Step::Panic,
             Kind::Catch => Step::Catch(self.boxed(place)),
             _ => return None,

@@ -71,6 +71,9 @@ pub enum Step {
     Broadcast,
     /// Runs one job or call of this pool, if there is one.
     Yield,
+    /// Makes a task, and spins until another worker has run it. If the code `serves`, it makes further joins meanwhile:
+    /// without them, thieves must take the task by force.
+    Meet { kind: MeetKind, serves: bool },
     /// Panics.
     Panic,
     /// Runs a piece of code, and catches its panic.
@@ -88,6 +91,15 @@ pub enum JoinKind {
     Scope,
     /// The code holds this lock across the join.
     Locked(usize),
+}
+
+/// The task that a spinning worker waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MeetKind {
+    Join,
+    Spawn,
+    Future,
+    Job,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -202,7 +214,7 @@ impl Step {
             | Blocking(task)
             | Catch(task) => vec![task],
             Loop { special, .. } => special.iter().map(|(_, task)| &**task).collect(),
-            Work(_) | Get { .. } | Drop(_) | Cancel { .. } | Broadcast | Yield | Panic => vec![],
+            Work(_) | Get { .. } | Drop(_) | Cancel { .. } | Broadcast | Yield | Meet { .. } | Panic => vec![],
         }
     }
 
@@ -219,7 +231,7 @@ impl Step {
             | Blocking(task)
             | Catch(task) => vec![task],
             Loop { special, .. } => special.iter_mut().map(|(_, task)| &mut **task).collect(),
-            Work(_) | Get { .. } | Drop(_) | Cancel { .. } | Broadcast | Yield | Panic => vec![],
+            Work(_) | Get { .. } | Drop(_) | Cancel { .. } | Broadcast | Yield | Meet { .. } | Panic => vec![],
         }
     }
 }
@@ -273,6 +285,21 @@ impl Program {
                 }
             }
         }
+    }
+
+    /// Drops the step in which a worker waits for another one.
+    pub fn drop_meetings(&mut self) {
+        let mut meetings = Vec::new();
+        for item in self.threads.iter().flatten() {
+            for task in item.step.tasks() {
+                task.for_each(&mut |task| {
+                    let steps = task.steps.iter();
+                    let met = steps.filter(|item| matches!(item.step, Step::Meet { .. }));
+                    meetings.extend(met.map(|item| item.number));
+                });
+            }
+        }
+        self.retain(&|number| !meetings.contains(&number));
     }
 
     /// Returns the numbers of all steps, a step before those within it.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use purloin::{Builder, Pool, Sampling, Scheduler, Sets, Splitting};
+use purloin::{Builder, Sampling, Scheduler, Sets, Splitting};
 
 use crate::random::Random;
 
@@ -11,31 +11,49 @@ use crate::random::Random;
 pub enum SchedulerName {
     ReturnBarrier,
     ReturnBarrierWithoutForce,
+    #[cfg(feature = "schedulers")]
     ReturnBarrierWs,
+    #[cfg(feature = "schedulers")]
     DefaultWs,
+    #[cfg(feature = "schedulers")]
     DirectStack,
+    #[cfg(feature = "schedulers")]
     DirectStackTwoFields,
+    #[cfg(feature = "schedulers")]
     ChaseLev,
+    #[cfg(feature = "schedulers")]
     ChannelOne,
+    #[cfg(feature = "schedulers")]
     ChannelHalf,
+    #[cfg(feature = "schedulers")]
     ChannelAdaptive,
+    #[cfg(feature = "schedulers")]
     ChannelWithoutForwarding,
 }
 
 use SchedulerName::*;
 
 impl SchedulerName {
-    pub const ALL: [(&'static str, SchedulerName); 11] = [
+    pub const ALL: &[(&'static str, SchedulerName)] = &[
         ("return-barrier", ReturnBarrier),
         ("return-barrier-without-force", ReturnBarrierWithoutForce),
+        #[cfg(feature = "schedulers")]
         ("return-barrier-ws", ReturnBarrierWs),
+        #[cfg(feature = "schedulers")]
         ("default-ws", DefaultWs),
+        #[cfg(feature = "schedulers")]
         ("direct-stack", DirectStack),
+        #[cfg(feature = "schedulers")]
         ("direct-stack-two-fields", DirectStackTwoFields),
+        #[cfg(feature = "schedulers")]
         ("chase-lev", ChaseLev),
+        #[cfg(feature = "schedulers")]
         ("channel-one", ChannelOne),
+        #[cfg(feature = "schedulers")]
         ("channel-half", ChannelHalf),
+        #[cfg(feature = "schedulers")]
         ("channel-adaptive", ChannelAdaptive),
+        #[cfg(feature = "schedulers")]
         ("channel-without-forwarding", ChannelWithoutForwarding),
     ];
 
@@ -66,10 +84,7 @@ impl SchedulerName {
     }
 
     pub fn is_channel(self) -> bool {
-        matches!(
-            self,
-            ChannelOne | ChannelHalf | ChannelAdaptive | ChannelWithoutForwarding
-        )
+        self.name().starts_with("channel")
     }
 }
 
@@ -137,10 +152,6 @@ impl Options {
         })
     }
 
-    /// Returns a builder with these options.
-    pub fn builder(&self) -> Builder {
-        self.apply(Pool::builder())
-    }
 }
 
 impl Setup {

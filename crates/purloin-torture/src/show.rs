@@ -81,6 +81,10 @@ fn step(text: &mut String, depth: usize, item: &Item<Step>) {
         Step::Blocking(_) => "block until this job has run".to_string(),
         Step::Broadcast => "broadcast".to_string(),
         Step::Yield => "yield to a job".to_string(),
+        Step::Meet { kind, serves } => {
+            let serves = if *serves { ", with joins" } else { "" };
+            format!("spin until another worker has run a task, {kind:?}{serves}")
+        }
         Step::Panic => "panic".to_string(),
         Step::Catch(_) => "catch the panic of".to_string(),
     };

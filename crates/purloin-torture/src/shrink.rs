@@ -21,7 +21,7 @@ pub fn shrink(case: &Case, failure: &Failure) -> (Case, Failure) {
     let start = Instant::now();
     let kind = failure.kind();
     let mut best = (case.clone(), failure.clone());
-    let mut attempt = |best: &mut (Case, Failure), change: &dyn Fn(&mut Case)| {
+    let attempt = |best: &mut (Case, Failure), change: &dyn Fn(&mut Case)| {
         if start.elapsed() >= LIMIT {
             return false;
         }

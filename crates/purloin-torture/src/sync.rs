@@ -19,6 +19,13 @@ use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
+/// Spins for some microseconds. (Virtual time passes so fast that timers of milliseconds fire during a long wait.)
+pub fn pause() {
+    #[cfg(purloin_virtual)]
+    purloin_virtual::sync::spend(std::time::Duration::from_micros(10));
+    spin_loop();
+}
+
 /// Locks a mutex of the program, whether or not a holder has panicked.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -4,12 +4,13 @@ use std::sync::atomic::Ordering::*;
 use std::sync::{Arc, Mutex};
 
 use purloin::{Cancelled, Handle, Pool, ReturnBarrier, Scheduler, Scope, SharedHandle, Token, Worker};
+#[cfg(feature = "schedulers")]
 use purloin_schedulers as schedulers;
 
 use crate::calls::{JobGuard, Pools};
 use crate::loops;
 use crate::program::*;
-use crate::sync::{await_for, lock, record, spin_loop, thread};
+use crate::sync::{AtomicU64, await_for, lock, pause, record, spin_loop, thread};
 use crate::world::{Guard, Payload, ScopeRecord, Tree, World, catch};
 
 /// A scheduler under test.
@@ -35,10 +36,15 @@ impl Subject for ReturnBarrier {
     }
 }
 
+#[cfg(feature = "schedulers")]
 impl Subject for schedulers::ReturnBarrierWs {}
+#[cfg(feature = "schedulers")]
 impl Subject for schedulers::DefaultWs {}
+#[cfg(feature = "schedulers")]
 impl<F: schedulers::Fields> Subject for schedulers::DirectStack<F> {}
+#[cfg(feature = "schedulers")]
 impl Subject for schedulers::ChaseLev {}
+#[cfg(feature = "schedulers")]
 impl Subject for schedulers::Channel {}
 
 /// A scope around the code that runs. The lifetimes are a lie, see [`Code::scope`].
@@ -79,7 +85,7 @@ pub struct Call {
     pub tree: Arc<Tree>,
     pub pool: PoolName,
     /// Counts the job to which the code belongs, until nothing of it is left.
-    pub job: Option<Arc<JobGuard>>,
+    pub _job: Option<Arc<JobGuard>>,
 }
 
 /// A piece of code, and what it knows.
@@ -219,6 +225,7 @@ fn run_step<S: Subject>(w: &mut Token<'_, S>, code: &mut Code<S>, step: &'static
         Step::Yield => {
             w.pool().yield_now();
         }
+        Step::Meet { kind, serves } => meet(w, code, *kind, *serves),
         Step::Catch(task) => {
             let result = catch(|| run_here(Some(w), code, task));
             if result.is_err() {
@@ -295,6 +302,47 @@ pub fn work(world: &World, count: usize) {
             _ => {
                 memory.load(Relaxed);
             }
+        }
+    }
+}
+
+/// Makes a task, and spins until another worker has run it: it must be woken, and must find the task.
+fn meet<S: Subject>(w: &mut Token<'_, S>, code: &mut Code<S>, kind: MeetKind, serves: bool) {
+    let world = code.world();
+    let met = Arc::new(AtomicU64::new(0));
+    let other = Arc::clone(&met);
+    match kind {
+        MeetKind::Join => {
+            let a = |mut w: Token<'_, S>| spin_until_met(&mut w, world, &met, serves);
+            w.join(a, move |_| other.store(1, Release));
+        }
+        MeetKind::Spawn => w.finish(|scope| {
+            scope.spawn(move |_| other.store(1, Release));
+            scope.join(|mut w| spin_until_met(&mut w, world, &met, serves), |_| ());
+        }),
+        MeetKind::Future => {
+            let future = w.future(move |_| other.store(1, Release));
+            spin_until_met(w, world, &met, serves);
+            w.get(future);
+        }
+        MeetKind::Job => code.call.meet_job(w, &met, serves),
+    }
+}
+
+/// Number of turns after which a worker that spins writes down what the workers do.
+const LONG_SPIN: usize = 4_000;
+
+/// Spins until another worker has set this flag.
+pub fn spin_until_met<S: Subject>(w: &mut Token<'_, S>, world: &World, met: &AtomicU64, serves: bool) {
+    let mut turns = 0;
+    while met.load(Acquire) == 0 {
+        pause();
+        turns += 1;
+        if turns == LONG_SPIN {
+            world.note(w.pool().state().to_string());
+        }
+        if serves {
+            w.join(|_| (), |_| ());
         }
     }
 }
@@ -600,6 +648,10 @@ pub fn get<S: Subject>(
     if catches {
         tree.ended.store(true, SeqCst);
         return;
+    }
+    if payload == Payload::Cancelled {
+        // It may end with a scope, and take the place of another panic on its way.
+        tree.ended.store(true, SeqCst);
     }
     record(&tree.thrown).push(payload.clone());
     payload.resume();

@@ -125,12 +125,12 @@ pub struct Report<R> {
     pub tally: Tally,
 }
 
-/// A thread that waits when a run hangs.
+/// A thread that has not ended when a run fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// The name of the thread.
     pub thread: String,
-    /// What the thread waits for.
+    /// What the thread waits for, or `nothing` if it runs.
     pub waits_for: String,
 }
 
@@ -143,13 +143,15 @@ pub enum Failure {
     OutOfTime {
         /// The limit of virtual time in seconds.
         seconds: f64,
+        /// The threads that have not ended.
+        threads: Vec<Waiting>,
     },
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Failure::OutOfTime { seconds } => {
+            Failure::OutOfTime { seconds, .. } => {
                 write!(
                     f,
                     "the run did not end within its limit of {seconds} virtual seconds"

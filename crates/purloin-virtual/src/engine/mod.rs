@@ -315,16 +315,25 @@ impl Engine {
     fn out_of_time(&self) -> Failure {
         Failure::OutOfTime {
             seconds: self.time_limit as f64 / 1e12,
+            threads: self.waiting_threads(),
         }
     }
 
     fn hang(&self) -> Failure {
+        Failure::Hang(self.waiting_threads())
+    }
+
+    /// Returns the threads that have not ended, and what they wait for.
+    fn waiting_threads(&self) -> Vec<Waiting> {
         let waiting = self.fibres.iter().filter(|fibre| !fibre.is_done());
         let waiting = waiting.map(|fibre| Waiting {
             thread: fibre.name.clone(),
-            waits_for: fibre.reason.to_string(),
+            waits_for: match fibre.is_running() {
+                true => "nothing".to_string(),
+                false => fibre.reason.to_string(),
+            },
         });
-        Failure::Hang(waiting.collect())
+        waiting.collect()
     }
 }
 
