@@ -25,6 +25,8 @@ pub trait AnyPool: Send + Sync {
     fn broadcast(&self, f: &(dyn Fn() + Sync)) -> usize;
     fn look(&self) -> usize;
     fn workers(&self) -> usize;
+    /// Returns what the workers do, as text.
+    fn state(&self) -> String;
 }
 
 type BoxFuture = Pin<Box<dyn Future<Output = Guard>>>;
@@ -76,6 +78,20 @@ impl Pools {
             // SAFETY: `set` has made the pointer of a box, and nothing else drops it.
             drop(unsafe { Box::from_raw(pool) });
         }
+    }
+
+    /// Returns what the workers of all pools do, unless a thread that is stuck holds a lock of the pool.
+    pub fn states(&'static self) -> String {
+        let (sender, states) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            for name in [PoolName::Main, PoolName::Other] {
+                if self.has(name) {
+                    let _ = sender.send(self.get(name).state());
+                }
+            }
+        });
+        let next = || states.recv_timeout(Duration::from_millis(500)).ok();
+        std::iter::from_fn(next).collect()
     }
 
     pub fn jobs(&self) -> usize {
@@ -149,6 +165,10 @@ impl<S: Subject> AnyPool for Pool<S> {
 
     fn workers(&self) -> usize {
         Pool::workers(self)
+    }
+
+    fn state(&self) -> String {
+        Pool::state(self).to_string()
     }
 }
 
@@ -273,7 +293,7 @@ impl Call {
     pub fn meet_job<S: Subject>(&self, w: &mut Token<'_, S>, met: &Arc<AtomicU64>, serves: bool) {
         let other = Arc::clone(met);
         w.pool().spawn(move |_| other.store(1, Release));
-        crate::tasks::spin_until_met(w, self.world, met, serves);
+        crate::tasks::spin_until_met(w, met, serves);
     }
 
     /// Hands a job to the pool of the worker with the token `w`, and blocks until it has ended.

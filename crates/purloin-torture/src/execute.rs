@@ -90,7 +90,7 @@ impl Run {
         two_cores.topology.socket = 8;
         two_cores.topology.cluster = 8;
         let mut weather = machine::Weather {
-            max_events: std::env::var("MAXE").map_or(2_000_000, |e| e.parse().unwrap()),
+            max_events: 2_000_000,
             ..machine::Weather::of_seed(case.schedule)
         };
         if case.is_calm {
@@ -98,8 +98,11 @@ impl Run {
             weather.spurious_wakes = 0;
             weather.clock_jumps = 0;
         }
-        // Without timers, a thief that falls asleep relies on `membarrier`.
-        weather.refuses_membarrier &= !cfg!(purloin_untimed);
+        if cfg!(purloin_untimed) {
+            // A thief that falls asleep relies on `membarrier`, and no timer starts a thread again that was refused.
+            weather.refuses_membarrier = false;
+            weather.refused_threads = 0;
+        }
         let run = machine::Run::new(&two_cores).seed(case.schedule).weather(weather);
         let report = run.run(|| self.main());
         // The first broken promise explains a hang after it.
@@ -114,7 +117,7 @@ impl Run {
             let lines = lines.map(|thread| format!("  {} waits for {}\n", thread.thread, thread.waits_for));
             Outcome::Failed(Failure {
                 what: what.to_string(),
-                details: lines.chain([self.world.notes()]).collect(),
+                details: lines.chain([self.pools.states()]).collect(),
             })
         };
         match report {

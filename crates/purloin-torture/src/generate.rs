@@ -64,6 +64,10 @@ struct Generator<'r> {
     has_locks: bool,
     /// Whether a task spins already until another worker has run a task.
     has_met: bool,
+    /// Whether that task is taken by force. A spare worker without a thread may miss a task that is pushed at the moment
+    /// when it gets the processor of a blocked worker: it has no timed sleep. So in such a program no worker blocks
+    /// outside of its pool.
+    meets_by_force: bool,
     max_steps: usize,
 }
 
@@ -84,11 +88,14 @@ impl Program {
         let kinds: Vec<_> = KINDS.iter().filter(|kind| random.below(10) < kind.2).collect();
         // What a task yields to may be a task that gets its result, and would wait for ever.
         let has = |kind: Kind| kinds.iter().any(|other| other.0 == kind);
-        let kinds: Vec<_> = match has(Kind::Yield) {
-            true => kinds.into_iter().filter(|kind| kind.0 != Kind::Future).collect(),
-            false => kinds,
-        };
-        let weighted = kinds.iter().flat_map(|kind| std::iter::repeat_n(kind.0, kind.1));
+        let yields = has(Kind::Yield);
+        let meets_by_force = has(Kind::Meet) && random.one_in(2);
+        let kinds = kinds.into_iter().filter(|kind| match kind.0 {
+            Kind::Future => !yields,
+            Kind::Call => !meets_by_force,
+            _ => true,
+        });
+        let weighted = kinds.flat_map(|kind| std::iter::repeat_n(kind.0, kind.1));
         let budget = random.pick(&[3, 5, 8, 12, 20, 40]);
         let mut generator = Generator {
             kinds: weighted.collect(),
@@ -98,6 +105,7 @@ impl Program {
             has_locks: random.one_in(3) && !setup.main.runs_anything && !setup.other.runs_anything,
             max_steps: random.pick(&[2, 4, 8]),
             has_met: false,
+            meets_by_force,
             setup,
             random,
         };
@@ -193,8 +201,11 @@ impl Generator<'_> {
     /// Returns whether a task may wait for a thread outside of its pool: a spare worker takes its place. A worker that blocks
     /// so takes part in no broadcast.
     fn has_spares(&self, pool: PoolName) -> bool {
+        !self.has(Kind::Broadcast) && !self.meets_by_force && self.has_many_spares(pool)
+    }
+
+    fn has_many_spares(&self, pool: PoolName) -> bool {
         match pool {
-            _ if self.has(Kind::Broadcast) => false,
             PoolName::Main => {
                 self.setup.main.has_many_spares() && !self.setup.scheduler.is_channel()
             }
@@ -210,7 +221,7 @@ impl Generator<'_> {
             PoolName::Other => &self.setup.other,
         };
         let others_wait = self.has_locks || self.has(Kind::Broadcast) || self.has(Kind::Yield);
-        !(self.has_met || others_wait) && options.workers > 1 && self.has_spares(place.pool)
+        !(self.has_met || others_wait) && options.workers > 1 && self.has_many_spares(place.pool)
     }
 
     /// Returns a kind of task that another worker runs. A job waits for an idle worker: all others may be blocked and steal
@@ -344,7 +355,7 @@ impl Generator<'_> {
                 self.has_met = true;
                 Step::Meet {
                     kind: self.meeting(place),
-                    serves: !self.has_force(place.pool) || self.random.one_in(2),
+                    serves: !(self.has_force(place.pool) && self.meets_by_force),
                 }
             }
             Kind::Panic if self.random.one_in(2) => Step::Panic,

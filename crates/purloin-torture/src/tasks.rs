@@ -308,39 +308,30 @@ pub fn work(world: &World, count: usize) {
 
 /// Makes a task, and spins until another worker has run it: it must be woken, and must find the task.
 fn meet<S: Subject>(w: &mut Token<'_, S>, code: &mut Code<S>, kind: MeetKind, serves: bool) {
-    let world = code.world();
     let met = Arc::new(AtomicU64::new(0));
     let other = Arc::clone(&met);
     match kind {
         MeetKind::Join => {
-            let a = |mut w: Token<'_, S>| spin_until_met(&mut w, world, &met, serves);
+            let a = |mut w: Token<'_, S>| spin_until_met(&mut w, &met, serves);
             w.join(a, move |_| other.store(1, Release));
         }
         MeetKind::Spawn => w.finish(|scope| {
             scope.spawn(move |_| other.store(1, Release));
-            scope.join(|mut w| spin_until_met(&mut w, world, &met, serves), |_| ());
+            scope.join(|mut w| spin_until_met(&mut w, &met, serves), |_| ());
         }),
         MeetKind::Future => {
             let future = w.future(move |_| other.store(1, Release));
-            spin_until_met(w, world, &met, serves);
+            spin_until_met(w, &met, serves);
             w.get(future);
         }
         MeetKind::Job => code.call.meet_job(w, &met, serves),
     }
 }
 
-/// Number of turns after which a worker that spins writes down what the workers do.
-const LONG_SPIN: usize = 4_000;
-
 /// Spins until another worker has set this flag.
-pub fn spin_until_met<S: Subject>(w: &mut Token<'_, S>, world: &World, met: &AtomicU64, serves: bool) {
-    let mut turns = 0;
+pub fn spin_until_met<S: Subject>(w: &mut Token<'_, S>, met: &AtomicU64, serves: bool) {
     while met.load(Acquire) == 0 {
         pause();
-        turns += 1;
-        if turns == LONG_SPIN {
-            world.note(w.pool().state().to_string());
-        }
         if serves {
             w.join(|_| (), |_| ());
         }

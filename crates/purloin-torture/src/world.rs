@@ -88,8 +88,6 @@ pub struct World {
     guards: Count,
     /// The first broken promise.
     broken: Mutex<Option<String>>,
-    /// What may explain a failure.
-    notes: Mutex<String>,
 }
 
 /// What one call from outside, or one job, and all that it waits for, have in common.
@@ -172,7 +170,6 @@ impl World {
             marks: Count::new(0),
             guards: Count::new(0),
             broken: Mutex::new(None),
-            notes: Mutex::new(String::new()),
         }
     }
 
@@ -191,16 +188,6 @@ impl World {
             Some(panic) if is_panic => Some(format!("{broken} (last panic: {panic})")),
             _ => Some(broken),
         }
-    }
-
-    /// Writes down what may explain a failure.
-    pub fn note(&self, text: String) {
-        *record(&self.notes) += &text;
-    }
-
-    /// Returns what may explain a failure.
-    pub fn notes(&self) -> String {
-        record(&self.notes).clone()
     }
 
     /// Notes that a task was made.
