@@ -45,7 +45,7 @@ impl Case {
             setup.other.workers = setup.other.workers.min(workers);
         }
         program.retain(&|number| !self.without.contains(&number));
-        if self.workers == Some(1) {
+        if self.workers.is_some_and(|workers| workers < 3) {
             program.drop_meetings();
         }
         (setup, program)

@@ -231,9 +231,19 @@ impl Generator<'_> {
             PoolName::Main => &self.setup.main,
             PoolName::Other => &self.setup.other,
         };
-        let kinds = [MeetKind::Join, MeetKind::Spawn, MeetKind::Future, MeetKind::Job];
-        let count = kinds.len() - usize::from(!options.rescues_calls);
-        self.random.pick(&kinds[..count])
+        // With joins, a blocked worker would steal the tiny tasks of one of the two for ever, and hand off nothing.
+        let may_chain = options.workers > 2 && self.has_force(place.pool) && self.meets_by_force;
+        let kinds = [
+            (MeetKind::Join, true),
+            (MeetKind::Spawn, true),
+            (MeetKind::Future, true),
+            (MeetKind::Job, options.rescues_calls),
+            (MeetKind::Chain, may_chain),
+            (MeetKind::Chain, may_chain),
+        ];
+        let kinds = kinds.iter().filter(|(_, is_possible)| *is_possible);
+        let kinds: Vec<_> = kinds.map(|(kind, _)| *kind).collect();
+        self.random.pick(&kinds)
     }
 
     /// Returns whether thieves take tasks of a worker that offers none. They need `membarrier`, which a machine may refuse.

@@ -100,6 +100,8 @@ pub enum MeetKind {
     Spawn,
     Future,
     Job,
+    /// The task that another worker runs makes one in turn, and waits for a third worker.
+    Chain,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -325,6 +325,15 @@ fn meet<S: Subject>(w: &mut Token<'_, S>, code: &mut Code<S>, kind: MeetKind, se
             w.get(future);
         }
         MeetKind::Job => code.call.meet_job(w, &met, serves),
+        MeetKind::Chain => {
+            let second = AtomicU64::new(0);
+            let a = |mut w: Token<'_, S>| spin_until_met(&mut w, &met, serves);
+            w.join(a, |mut w| {
+                let a = |mut w: Token<'_, S>| spin_until_met(&mut w, &second, serves);
+                w.join(a, |_| second.store(1, Release));
+                other.store(1, Release);
+            });
+        }
     }
 }
 

@@ -5,7 +5,6 @@
 //! One stops a thread for up to 100,000 events, as a system does that takes a processor away.
 
 use super::Engine;
-use super::turns::Time;
 use crate::random::Random;
 use crate::report::Failure;
 
@@ -20,6 +19,8 @@ pub struct Weather {
     pub clock_jumps: u64,
     /// Whether the system refuses `membarrier`.
     pub refuses_membarrier: bool,
+    /// What an event takes, in nanoseconds. On a slow machine, time limits end after few events.
+    pub event_time: u64,
     /// Number of events after which the run fails.
     pub max_events: u64,
 }
@@ -31,6 +32,7 @@ impl Default for Weather {
             spurious_wakes: 0,
             clock_jumps: 0,
             refuses_membarrier: false,
+            event_time: 5,
             max_events: 20_000_000,
         }
     }
@@ -46,6 +48,7 @@ impl Weather {
             spurious_wakes: pick(&[0, 300, 3000]),
             clock_jumps: pick(&[0, 0, 1000, 30_000]),
             refuses_membarrier: pick(&[0, 0, 1]) == 1,
+            event_time: pick(&[5, 5, 100, 1000]),
             ..Weather::default()
         }
     }
@@ -84,9 +87,6 @@ pub(crate) struct Adversary {
 
 /// Number of events after which a thread loses its priority.
 const LONGEST_TURN: u64 = 20_000;
-
-/// What an event takes.
-const EVENT: Time = 5_000;
 
 impl Adversary {
     pub(crate) fn new(seed: u64, weather: Weather) -> Adversary {
@@ -203,10 +203,10 @@ impl Adversary {
 impl Engine {
     /// Begins an event under the adversary. Returns whether another fibre should run first.
     pub(crate) fn adversary_interrupts(&mut self) -> bool {
-        self.now += EVENT;
         let Some(adversary) = &mut self.adversary else {
             return false;
         };
+        self.now += adversary.weather.event_time * 1000;
         let (fibres, weather) = (self.fibres.len() as u64, &adversary.weather);
         if adversary.random.one_in(weather.clock_jumps) {
             self.now += 1 << (20 + adversary.random.below(21));
