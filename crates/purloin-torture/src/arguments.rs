@@ -50,7 +50,10 @@ pub enum Command {
         scheduler: Option<SchedulerName>,
     },
     /// For child processes: runs the case under this many schedules.
-    Schedules { case: Case, count: u64 },
+    Schedules {
+        case: Case,
+        count: u64,
+    },
 }
 
 /// Reads the command line. Returns a mistake in one line.
@@ -91,7 +94,11 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String>
                 let is_value = arguments.peek().is_some_and(|next| !next.starts_with('-'));
                 faults = Some(is_value.then(|| arguments.next()).flatten());
             }
-            _ => return Err(format!("no option {name}; ./x torture --help lists the options")),
+            _ => {
+                return Err(format!(
+                    "no option {name}; ./x torture --help lists the options"
+                ));
+            }
         }
     }
     if let Some(case) = &mut case {
@@ -120,7 +127,8 @@ fn number(text: &str, name: &str) -> Result<u64, String> {
 fn time(text: &str, name: &str, seconds: f64) -> Result<Duration, String> {
     let number = text.parse::<f64>().ok();
     let number = number.filter(|number| (0.0..=1e6).contains(number));
-    let number = number.ok_or_else(|| format!("{name} needs a number from 0 to 1000000, not '{text}'"))?;
+    let number =
+        number.ok_or_else(|| format!("{name} needs a number from 0 to 1000000, not '{text}'"))?;
     Ok(Duration::from_secs_f64(number * seconds))
 }
 

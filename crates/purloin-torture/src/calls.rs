@@ -19,7 +19,8 @@ pub trait AnyPool: Send + Sync {
     fn call(&self, call: Call, task: &'static Task, capture: Guard) -> Guard;
     fn job(&self, call: Call, in_background: bool, task: &'static Task, capture: Guard);
     fn run_async(&self, call: Call, task: &'static Task, capture: Guard) -> BoxFuture;
-    fn future(&self, call: Call, task: &'static Task, capture: Guard, is_shared: bool) -> AnyHandle;
+    fn future(&self, call: Call, task: &'static Task, capture: Guard, is_shared: bool)
+    -> AnyHandle;
     fn finish(&self, call: Call, tasks: &'static [Item<Task>], seen: Arc<ScopeRecord>);
     fn wait(&self);
     fn broadcast(&self, f: &(dyn Fn() + Sync)) -> usize;
@@ -58,7 +59,8 @@ impl Pools {
     }
 
     pub fn set(&self, name: PoolName, pool: Box<dyn AnyPool>) {
-        self.place(name).store(Box::into_raw(Box::new(pool)), SeqCst);
+        self.place(name)
+            .store(Box::into_raw(Box::new(pool)), SeqCst);
     }
 
     pub fn get(&self, name: PoolName) -> &dyn AnyPool {
@@ -125,9 +127,16 @@ impl<S: Subject> AnyPool for Pool<S> {
         }))
     }
 
-    fn future(&self, call: Call, task: &'static Task, capture: Guard, is_shared: bool) -> AnyHandle {
+    fn future(
+        &self,
+        call: Call,
+        task: &'static Task,
+        capture: Guard,
+        is_shared: bool,
+    ) -> AnyHandle {
         use purloin::Worker;
-        let handle = self.run(move |mut w| w.future(move |w| run(w, Code::new(call), task, capture)));
+        let handle =
+            self.run(move |mut w| w.future(move |w| run(w, Code::new(call), task, capture)));
         match is_shared {
             true => AnyHandle::Shared(handle.share()),
             false => AnyHandle::Own(handle),
@@ -196,10 +205,16 @@ impl Call {
         match result {
             Ok(guard) => {
                 self.world.expect(panic.is_none(), || {
-                    format!("the call of task {} ends without the panic {panic:?}", task.id)
+                    format!(
+                        "the call of task {} ends without the panic {panic:?}",
+                        task.id
+                    )
                 });
                 self.world.expect(guard.id == task.id, || {
-                    format!("the call of task {} has the result of task {}", task.id, guard.id)
+                    format!(
+                        "the call of task {} has the result of task {}",
+                        task.id, guard.id
+                    )
                 });
             }
             Err(payload) => {
@@ -209,7 +224,10 @@ impl Call {
                     None => self.tree.has_thrown(&payload),
                 };
                 self.world.expect(is_right, || {
-                    format!("the call of task {} ends with {payload:?}, the task with {panic:?}", task.id)
+                    format!(
+                        "the call of task {} ends with {payload:?}, the task with {panic:?}",
+                        task.id
+                    )
                 });
                 payload.resume();
             }
@@ -217,7 +235,13 @@ impl Call {
     }
 
     /// Calls a pool from a task.
-    pub fn call<S: Subject>(self, w: &mut Token<'_, S>, code: &mut Code<S>, pool: PoolName, task: &'static Task) {
+    pub fn call<S: Subject>(
+        self,
+        w: &mut Token<'_, S>,
+        code: &mut Code<S>,
+        pool: PoolName,
+        task: &'static Task,
+    ) {
         let capture = self.capture(task);
         let result = match pool == self.pool {
             true => {
@@ -275,7 +299,10 @@ impl Call {
             Ok(Some(guard)) => {
                 world.expect_ended(task.id, "after its asynchronous call");
                 world.expect(guard.id == task.id, || {
-                    format!("the asynchronous call of task {} has another result", task.id)
+                    format!(
+                        "the asynchronous call of task {} has another result",
+                        task.id
+                    )
                 });
             }
             Err(payload) => {
@@ -283,7 +310,10 @@ impl Call {
                 let panic = world.panic_of(task.id);
                 let is_right = panic.as_ref() == Some(&payload) || tree.has_thrown(&payload);
                 world.expect(is_right, || {
-                    format!("the asynchronous call of task {} ends with {payload:?}", task.id)
+                    format!(
+                        "the asynchronous call of task {} ends with {payload:?}",
+                        task.id
+                    )
                 });
             }
         }
@@ -318,7 +348,8 @@ impl Call {
                 thread::park();
             }
         });
-        self.world.expect_ended(task.id, "after a thread was told of its end");
+        self.world
+            .expect_ended(task.id, "after a thread was told of its end");
     }
 }
 

@@ -67,7 +67,9 @@ impl fmt::Display for Case {
         if self.is_calm {
             f.write_str(",calm")?;
         }
-        self.without.iter().try_for_each(|number| write!(f, ",-{number}"))
+        self.without
+            .iter()
+            .try_for_each(|number| write!(f, ",-{number}"))
     }
 }
 

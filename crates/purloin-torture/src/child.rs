@@ -82,7 +82,10 @@ fn tell_failure(case: &Case, failure: &Failure) {
 fn tell(line: &str) {
     let mut output = std::io::stdout().lock();
     // A parent that is gone needs no report.
-    if writeln!(output, "{line}").and_then(|()| output.flush()).is_err() {
+    if writeln!(output, "{line}")
+        .and_then(|()| output.flush())
+        .is_err()
+    {
         std::process::exit(1);
     }
 }

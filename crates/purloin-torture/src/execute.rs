@@ -23,7 +23,10 @@ pub enum Outcome {
     /// The system has refused the threads of a pool.
     NoRun,
     /// All promises were kept. A run on virtual cores has this number of events, and this fingerprint.
-    Kept { events: u64, fingerprint: u64 },
+    Kept {
+        events: u64,
+        fingerprint: u64,
+    },
     Failed(Failure),
 }
 
@@ -103,7 +106,9 @@ impl Run {
             weather.refuses_membarrier = false;
             weather.refused_threads = 0;
         }
-        let run = machine::Run::new(&two_cores).seed(case.schedule).weather(weather);
+        let run = machine::Run::new(&two_cores)
+            .seed(case.schedule)
+            .weather(weather);
         let report = run.run(|| self.main());
         // The first broken promise explains a hang after it.
         if let Some(what) = self.world.broken() {
@@ -114,7 +119,8 @@ impl Run {
         }
         let failed = |what: &str, threads: &[machine::Waiting]| {
             let lines = threads.iter();
-            let lines = lines.map(|thread| format!("  {} waits for {}\n", thread.thread, thread.waits_for));
+            let lines =
+                lines.map(|thread| format!("  {} waits for {}\n", thread.thread, thread.waits_for));
             Outcome::Failed(Failure {
                 what: what.to_string(),
                 details: lines.chain([self.pools.states()]).collect(),
@@ -189,7 +195,9 @@ impl Run {
         });
         for result in results.chain([result]).collect::<Vec<_>>() {
             if let Err(payload) = result {
-                world.expect(false, || format!("a thread outside ends with the panic {payload:?}"));
+                world.expect(false, || {
+                    format!("a thread outside ends with the panic {payload:?}")
+                });
             }
         }
         // Jobs of the other pool may call the first one.
@@ -201,10 +209,14 @@ impl Run {
         }
         for pool in [PoolName::Main, PoolName::Other] {
             let dropped = catch(|| pools.drop(pool));
-            world.expect(dropped.is_ok(), || format!("dropping a pool panics: {dropped:?}"));
+            world.expect(dropped.is_ok(), || {
+                format!("dropping a pool panics: {dropped:?}")
+            });
         }
         let jobs = pools.jobs();
-        world.expect(jobs == 0, || format!("{jobs} jobs are left when their pool has ended"));
+        world.expect(jobs == 0, || {
+            format!("{jobs} jobs are left when their pool has ended")
+        });
         program.for_each_job(&mut |job| {
             if world.is_made(job) {
                 world.expect_ended(job, "when its pool has ended");
@@ -235,7 +247,9 @@ impl Program {
                 Pause => false,
             };
             self.for_each_step(&mut |step| {
-                if let Step::Call { pool, .. } | Step::Job { pool, .. } | Step::Async { pool, .. } = step {
+                if let Step::Call { pool, .. } | Step::Job { pool, .. } | Step::Async { pool, .. } =
+                    step
+                {
                     uses |= *pool == PoolName::Other;
                 }
             });
@@ -308,4 +322,3 @@ fn build_main(setup: &Setup) -> Option<Box<dyn AnyPool>> {
         Name::ChannelWithoutForwarding => build(options, channel(Stealing::Half).forward(false)),
     }
 }
-

@@ -54,9 +54,15 @@ pub fn run(options: &FaultOptions) -> Result<bool, String> {
     if chosen.is_empty() {
         let names: Vec<_> = faults.fault.iter().map(|fault| &*fault.name).collect();
         let name = options.name.as_deref().unwrap_or_default();
-        return Err(format!("no fault '{name}'; the faults are {}", names.join(", ")));
+        return Err(format!(
+            "no fault '{name}'; the faults are {}",
+            names.join(", ")
+        ));
     }
-    let root = Path::new(CRATE).ancestors().nth(2).expect("the crate is in a repository");
+    let root = Path::new(CRATE)
+        .ancestors()
+        .nth(2)
+        .expect("the crate is in a repository");
     let copy = root.join("target/faults/source");
     copy_tracked_files(root, &copy)?;
     let mut missed = 0;
@@ -82,20 +88,32 @@ fn look_for(fault: &Fault, root: &Path, copy: &Path, limit: Duration) -> Result<
     let count = original.matches(&fault.find).count();
     if count != 1 {
         let (name, file) = (&fault.name, &fault.file);
-        return Err(format!("the text of fault {name} occurs {count} times in {file}, not once"));
+        return Err(format!(
+            "the text of fault {name} occurs {count} times in {file}, not once"
+        ));
     }
     let mut copy_is_broken = Broken {
         place: place.clone(),
         original,
     };
-    write(&place, &copy_is_broken.original.replace(&fault.find, &fault.replace))?;
+    write(
+        &place,
+        &copy_is_broken.original.replace(&fault.find, &fault.replace),
+    )?;
     let program = build(fault, root, copy)?;
     let start = Instant::now();
     let mut command = Command::new(program);
     command.args(["--hunt", "--from=1"]).stderr(Stdio::null());
     command.arg(format!("--hours={}", limit.as_secs_f64() / 3600.0));
-    command.args(fault.scheduler.iter().map(|scheduler| format!("--scheduler={scheduler}")));
-    let output = command.output().map_err(|error| format!("the broken program does not start: {error}"))?;
+    command.args(
+        fault
+            .scheduler
+            .iter()
+            .map(|scheduler| format!("--scheduler={scheduler}")),
+    );
+    let output = command
+        .output()
+        .map_err(|error| format!("the broken program does not start: {error}"))?;
     let seconds = start.elapsed().as_secs_f64();
     copy_is_broken.mend()?;
     let text = String::from_utf8_lossy(&output.stdout);
@@ -129,7 +147,14 @@ fn build(fault: &Fault, root: &Path, copy: &Path) -> Result<PathBuf, String> {
     let target = root.join("target/faults/build");
     let mut command = Command::new("cargo");
     command.current_dir(copy).env("CARGO_TARGET_DIR", &target);
-    command.args(["build", "--quiet", "--profile", "torture", "--package", "purloin-torture"]);
+    command.args([
+        "build",
+        "--quiet",
+        "--profile",
+        "torture",
+        "--package",
+        "purloin-torture",
+    ]);
     if fault.scheduler.is_none() {
         command.arg("--no-default-features");
     }
@@ -154,7 +179,10 @@ fn build(fault: &Fault, root: &Path, copy: &Path) -> Result<PathBuf, String> {
 
 /// Copies the files that git tracks. Leaves a file alone that is the same, so that cargo does not compile it again.
 fn copy_tracked_files(root: &Path, copy: &Path) -> Result<(), String> {
-    let list = Command::new("git").current_dir(root).args(["ls-files", "-z"]).output();
+    let list = Command::new("git")
+        .current_dir(root)
+        .args(["ls-files", "-z"])
+        .output();
     let list = list.map_err(|error| format!("git does not start: {error}"))?;
     if !list.status.success() {
         return Err(format!("{} is no checkout that git knows", root.display()));

@@ -85,7 +85,10 @@ struct Place {
 impl Program {
     /// Makes a program.
     pub fn random(random: &mut Random, setup: &Setup) -> Program {
-        let kinds: Vec<_> = KINDS.iter().filter(|kind| random.below(10) < kind.2).collect();
+        let kinds: Vec<_> = KINDS
+            .iter()
+            .filter(|kind| random.below(10) < kind.2)
+            .collect();
         // What a task yields to may be a task that gets its result, and would wait for ever.
         let has = |kind: Kind| kinds.iter().any(|other| other.0 == kind);
         let yields = has(Kind::Yield);
@@ -110,7 +113,9 @@ impl Program {
             random,
         };
         let threads = generator.random.pick(&[1, 1, 1, 2, 2, 3]);
-        let threads = (0..threads).map(|thread| generator.thread(thread)).collect();
+        let threads = (0..threads)
+            .map(|thread| generator.thread(thread))
+            .collect();
         Program {
             threads,
             tasks: generator.tasks,
@@ -295,7 +300,14 @@ impl Generator<'_> {
     fn step_of(&mut self, kind: Kind, place: Place) -> Option<Step> {
         let makes_task = !matches!(
             kind,
-            Kind::Work | Kind::Get | Kind::Drop | Kind::Cancel | Kind::Broadcast | Kind::Yield | Kind::Meet | Kind::Panic
+            Kind::Work
+                | Kind::Get
+                | Kind::Drop
+                | Kind::Cancel
+                | Kind::Broadcast
+                | Kind::Yield
+                | Kind::Meet
+                | Kind::Panic
         );
         if makes_task && self.budget == 0 {
             return None;
@@ -447,8 +459,19 @@ impl Generator<'_> {
     fn loop_of(&mut self, place: Place) -> Step {
         use LoopKind::*;
         let kind = self.random.pick(&[
-            ForEach, ForEach, MapReduce, Collect, FindFirst, Any, TryForEach, Until, Sort,
-            SortUnstable, Bridge, PerWorker, Free,
+            ForEach,
+            ForEach,
+            MapReduce,
+            Collect,
+            FindFirst,
+            Any,
+            TryForEach,
+            Until,
+            Sort,
+            SortUnstable,
+            Bridge,
+            PerWorker,
+            Free,
         ]);
         if kind == Free && !self.is_default(place.pool) {
             return Step::Work(1);

@@ -43,7 +43,11 @@ fn main() -> ExitCode {
         }
         Command::Run(options) => runner::run(&options),
         Command::One(case) => runner::run_one(&case),
-        Command::Child { first, step, scheduler } => child::run_seeds(first, step, scheduler),
+        Command::Child {
+            first,
+            step,
+            scheduler,
+        } => child::run_seeds(first, step, scheduler),
         Command::Schedules { case, count } => child::run_schedules(&case, count),
         Command::Faults(options) => match faults::run(&options) {
             Ok(succeeds) => succeeds,

@@ -45,7 +45,9 @@ pub enum Step {
     /// Drops a handle.
     Drop(usize),
     /// Cancels a scope around this code.
-    Cancel { up: usize },
+    Cancel {
+        up: usize,
+    },
     /// A loop; one of its iterations may run a task.
     Loop {
         kind: LoopKind,
@@ -53,7 +55,10 @@ pub enum Step {
         special: Option<(usize, Box<Task>)>,
     },
     /// Calls a pool: this one, or the other one.
-    Call { pool: PoolName, task: Box<Task> },
+    Call {
+        pool: PoolName,
+        task: Box<Task>,
+    },
     /// Hands a job to a pool.
     Job {
         pool: PoolName,
@@ -73,7 +78,10 @@ pub enum Step {
     Yield,
     /// Makes a task, and spins until another worker has run it. If the code `serves`, it makes further joins meanwhile:
     /// without them, thieves must take the task by force.
-    Meet { kind: MeetKind, serves: bool },
+    Meet {
+        kind: MeetKind,
+        serves: bool,
+    },
     /// Panics.
     Panic,
     /// Runs a piece of code, and catches its panic.
@@ -216,7 +224,14 @@ impl Step {
             | Blocking(task)
             | Catch(task) => vec![task],
             Loop { special, .. } => special.iter().map(|(_, task)| &**task).collect(),
-            Work(_) | Get { .. } | Drop(_) | Cancel { .. } | Broadcast | Yield | Meet { .. } | Panic => vec![],
+            Work(_)
+            | Get { .. }
+            | Drop(_)
+            | Cancel { .. }
+            | Broadcast
+            | Yield
+            | Meet { .. }
+            | Panic => vec![],
         }
     }
 
@@ -233,7 +248,14 @@ impl Step {
             | Blocking(task)
             | Catch(task) => vec![task],
             Loop { special, .. } => special.iter_mut().map(|(_, task)| &mut **task).collect(),
-            Work(_) | Get { .. } | Drop(_) | Cancel { .. } | Broadcast | Yield | Meet { .. } | Panic => vec![],
+            Work(_)
+            | Get { .. }
+            | Drop(_)
+            | Cancel { .. }
+            | Broadcast
+            | Yield
+            | Meet { .. }
+            | Panic => vec![],
         }
     }
 }
@@ -243,7 +265,10 @@ impl Task {
     fn retain(&mut self, keeps: &impl Fn(u32) -> bool) {
         self.steps.retain(|item| keeps(item.number));
         for item in &mut self.steps {
-            item.step.tasks_mut().into_iter().for_each(|task| task.retain(keeps));
+            item.step
+                .tasks_mut()
+                .into_iter()
+                .for_each(|task| task.retain(keeps));
         }
     }
 
@@ -251,7 +276,10 @@ impl Task {
     pub fn for_each<'p>(&'p self, f: &mut impl FnMut(&'p Task)) {
         f(self);
         for item in &self.steps {
-            item.step.tasks().into_iter().for_each(|task| task.for_each(f));
+            item.step
+                .tasks()
+                .into_iter()
+                .for_each(|task| task.for_each(f));
         }
     }
 }
@@ -261,7 +289,9 @@ impl Outside {
     pub fn tasks(&self) -> Vec<&Task> {
         use Outside::*;
         match self {
-            Call(_, task) | Job { task, .. } | Async { task, .. } | Future { task, .. } => vec![task],
+            Call(_, task) | Job { task, .. } | Async { task, .. } | Future { task, .. } => {
+                vec![task]
+            }
             Finish(_, tasks) => tasks.iter().map(|item| &item.step).collect(),
             Wait(_) | Broadcast(_) | Look(_) | Pause => vec![],
         }

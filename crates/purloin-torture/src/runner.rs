@@ -33,7 +33,10 @@ pub struct Watched {
 
 /// What a child tells.
 pub enum News {
-    Runs { runs: u64, events: u64 },
+    Runs {
+        runs: u64,
+        events: u64,
+    },
     Failed(Case, Failure),
     /// It has ended without a failure.
     Ended,
@@ -75,7 +78,9 @@ impl Watched {
                         return Some(news);
                     }
                 }
-                Err(RecvTimeoutError::Timeout) if self.last_line.elapsed() < SILENCE => return None,
+                Err(RecvTimeoutError::Timeout) if self.last_line.elapsed() < SILENCE => {
+                    return None;
+                }
                 Err(RecvTimeoutError::Timeout) => {
                     let _ = self.process.kill();
                     return Some(self.failed("the process makes no progress"));
@@ -129,12 +134,13 @@ pub fn run(options: &Options) -> bool {
     let mut next_seed = options.from;
     let jobs = options.jobs as u64;
     let mut begin = || {
-        let mut arguments = vec![
-            format!("--from={next_seed}"),
-            "--step=1".to_string(),
-        ];
+        let mut arguments = vec![format!("--from={next_seed}"), "--step=1".to_string()];
         next_seed += RUNS;
-        arguments.extend(options.scheduler.map(|scheduler| format!("--scheduler={}", scheduler.name())));
+        arguments.extend(
+            options
+                .scheduler
+                .map(|scheduler| format!("--scheduler={}", scheduler.name())),
+        );
         Watched::start(&arguments)
     };
     let mut children: Vec<_> = (0..jobs).map(|_| begin()).collect();
@@ -146,7 +152,10 @@ pub fn run(options: &Options) -> bool {
         for child in &mut children {
             match child.next(Duration::from_millis(20)) {
                 None => (),
-                Some(News::Runs { runs: more, events: more_events }) => {
+                Some(News::Runs {
+                    runs: more,
+                    events: more_events,
+                }) => {
                     runs += more;
                     events += more_events;
                 }
@@ -207,11 +216,18 @@ pub fn run_one(case: &Case) -> bool {
             println!("the system has refused the threads of a pool, so nothing has run");
             true
         }
-        Outcome::Kept { events, fingerprint } => {
+        Outcome::Kept {
+            events,
+            fingerprint,
+        } => {
             println!("all promises were kept: {events} events, fingerprint {fingerprint:016x}");
             // What the statics of the library keep from run to run must not change a run.
             let again = execute(case);
-            let is_same = again == Outcome::Kept { events, fingerprint };
+            let is_same = again
+                == Outcome::Kept {
+                    events,
+                    fingerprint,
+                };
             if !is_same {
                 println!("failed: a second run goes another way: {again:?}");
             }

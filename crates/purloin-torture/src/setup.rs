@@ -151,7 +151,6 @@ impl Options {
             _ => Splitting::LazyAdaptive,
         })
     }
-
 }
 
 impl Setup {

@@ -23,8 +23,16 @@ pub fn case(case: &Case) -> String {
 fn line(text: &mut String, depth: usize, number: u32, what: &str, tasks: &[&Task]) {
     let _ = writeln!(text, "{:indent$}[{number}] {what}", "", indent = depth * 2);
     for task in tasks {
-        let _ = writeln!(text, "{:indent$}task {}:", "", task.id, indent = depth * 2 + 2);
-        task.steps.iter().for_each(|item| step(text, depth + 2, item));
+        let _ = writeln!(
+            text,
+            "{:indent$}task {}:",
+            "",
+            task.id,
+            indent = depth * 2 + 2
+        );
+        task.steps
+            .iter()
+            .for_each(|item| step(text, depth + 2, item));
     }
 }
 
@@ -32,16 +40,31 @@ fn outside(text: &mut String, item: &Item<Outside>) {
     let what = match &item.step {
         Outside::Call(pool, _) => format!("call the {} pool", name(*pool)),
         Outside::Finish(pool, tasks) => {
-            line(text, 1, item.number, &format!("finish on the {} pool", name(*pool)), &[]);
+            line(
+                text,
+                1,
+                item.number,
+                &format!("finish on the {} pool", name(*pool)),
+                &[],
+            );
             for task in tasks {
                 line(text, 2, task.number, "spawn", &[&task.step]);
             }
             return;
         }
-        Outside::Job { pool, in_background, .. } => job(*pool, *in_background),
+        Outside::Job {
+            pool,
+            in_background,
+            ..
+        } => job(*pool, *in_background),
         Outside::Wait(pool) => format!("wait for the jobs of the {} pool", name(*pool)),
         Outside::Async { pool, polls, .. } => asynchronous(*pool, *polls),
-        Outside::Future { pool, how, is_shared, .. } => {
+        Outside::Future {
+            pool,
+            how,
+            is_shared,
+            ..
+        } => {
             let shared = if *is_shared { "shared " } else { "" };
             format!("get a {shared}future of the {} pool, {how:?}", name(*pool))
         }
@@ -58,14 +81,27 @@ fn step(text: &mut String, depth: usize, item: &Item<Step>) {
         Step::Join(kind, _) => format!("join, {kind:?}"),
         Step::Finish(_) => "finish".to_string(),
         Step::Spawn { up, is_after, .. } => {
-            let after = if *is_after { " after the known futures" } else { "" };
+            let after = if *is_after {
+                " after the known futures"
+            } else {
+                ""
+            };
             format!("spawn{after}, {up} scopes out")
         }
-        Step::Future { kind, is_shared, then, .. } => {
+        Step::Future {
+            kind,
+            is_shared,
+            then,
+            ..
+        } => {
             let shared = if *is_shared { "shared " } else { "" };
             format!("{shared}future, {kind:?}; {then:?}")
         }
-        Step::Get { which, how, catches } => {
+        Step::Get {
+            which,
+            how,
+            catches,
+        } => {
             let catches = if *catches { ", catch its panic" } else { "" };
             format!("get known future {which}, {how:?}{catches}")
         }
@@ -76,7 +112,11 @@ fn step(text: &mut String, depth: usize, item: &Item<Step>) {
             None => format!("loop, {kind:?} of {len}"),
         },
         Step::Call { pool, .. } => format!("call the {} pool", name(*pool)),
-        Step::Job { pool, in_background, .. } => job(*pool, *in_background),
+        Step::Job {
+            pool,
+            in_background,
+            ..
+        } => job(*pool, *in_background),
         Step::Async { pool, polls, .. } => asynchronous(*pool, *polls),
         Step::Blocking(_) => "block until this job has run".to_string(),
         Step::Broadcast => "broadcast".to_string(),
@@ -99,10 +139,17 @@ fn name(pool: PoolName) -> &'static str {
 }
 
 fn job(pool: PoolName, in_background: bool) -> String {
-    let background = if in_background { " in the background" } else { "" };
+    let background = if in_background {
+        " in the background"
+    } else {
+        ""
+    };
     format!("job for the {} pool{background}", name(pool))
 }
 
 fn asynchronous(pool: PoolName, polls: usize) -> String {
-    format!("asynchronous call of the {} pool, polled at most {polls} times", name(pool))
+    format!(
+        "asynchronous call of the {} pool, polled at most {polls} times",
+        name(pool)
+    )
 }

@@ -3,7 +3,9 @@
 use std::sync::atomic::Ordering::*;
 use std::sync::{Arc, Mutex};
 
-use purloin::{Cancelled, Handle, Pool, ReturnBarrier, Scheduler, Scope, SharedHandle, Token, Worker};
+use purloin::{
+    Cancelled, Handle, Pool, ReturnBarrier, Scheduler, Scope, SharedHandle, Token, Worker,
+};
 #[cfg(feature = "schedulers")]
 use purloin_schedulers as schedulers;
 
@@ -156,7 +158,12 @@ impl<S: Subject> Code<S> {
 }
 
 /// Runs a task, and returns its result.
-pub fn run<S: Subject>(w: Token<'_, S>, code: Code<S>, task: &'static Task, capture: Guard) -> Guard {
+pub fn run<S: Subject>(
+    w: Token<'_, S>,
+    code: Code<S>,
+    task: &'static Task,
+    capture: Guard,
+) -> Guard {
     let mut w = w;
     let mut code = code;
     let world = code.world();
@@ -196,7 +203,9 @@ fn run_in_body<S: Subject>(code: &mut Code<S>, step: &'static Step) {
         | Step::Panic => run_plain(None, code, step),
         _ => {
             let (scope, _) = code.scope(0).expect("the body is in a scope");
-            scope.scope.join(|mut w| run_step(&mut w, code, step), |_| ());
+            scope
+                .scope
+                .join(|mut w| run_step(&mut w, code, step), |_| ());
         }
     }
 }
@@ -347,7 +356,12 @@ pub fn spin_until_met<S: Subject>(w: &mut Token<'_, S>, met: &AtomicU64, serves:
     }
 }
 
-fn join<S: Subject>(w: &mut Token<'_, S>, code: &mut Code<S>, kind: JoinKind, both: &'static [Task; 2]) {
+fn join<S: Subject>(
+    w: &mut Token<'_, S>,
+    code: &mut Code<S>,
+    kind: JoinKind,
+    both: &'static [Task; 2],
+) {
     let world = code.world();
     let [a, b] = both;
     let (mut of_a, mut of_b) = (code.inner(), code.inner());
@@ -399,7 +413,10 @@ fn join<S: Subject>(w: &mut Token<'_, S>, code: &mut Code<S>, kind: JoinKind, bo
     match result {
         Ok((of_a, of_b)) => {
             world.expect(expected.is_none(), || {
-                format!("the join of {} and {} ends without the panic {expected:?}", a.id, b.id)
+                format!(
+                    "the join of {} and {} ends without the panic {expected:?}",
+                    a.id, b.id
+                )
             });
             world.expect((of_a.id, of_b.id) == (a.id, b.id), || {
                 format!("the join of {} and {} has other results", a.id, b.id)
@@ -453,7 +470,9 @@ pub fn check_finish(
     }
     let of_body = body.and_then(|body| world.panic_of(body));
     let failed = record(&seen.failed);
-    let mut failures = failed.iter().filter(|payload| **payload != Payload::Cancelled);
+    let mut failures = failed
+        .iter()
+        .filter(|payload| **payload != Payload::Cancelled);
     match &result {
         Ok(()) => {
             let lost = of_body.or(failures.next().cloned());
@@ -477,7 +496,12 @@ pub fn check_finish(
 }
 
 /// Returns the code of a task of this scope, and notes that the scope has it.
-fn of_scope<S: Subject>(code: &mut Code<S>, scope: &InScope<S>, around: usize, task: &Task) -> (Code<S>, Guard) {
+fn of_scope<S: Subject>(
+    code: &mut Code<S>,
+    scope: &InScope<S>,
+    around: usize,
+    task: &Task,
+) -> (Code<S>, Guard) {
     record(&scope.record.tasks).push(task.id);
     (code.part(around), Guard::new(code.world(), task.id))
 }
@@ -657,12 +681,17 @@ pub fn get<S: Subject>(
     payload.resume();
 }
 
-fn get_by<S: Subject>(w: Option<&mut Token<'_, S>>, handle: AnyHandle, how: How) -> Result<usize, Cancelled> {
+fn get_by<S: Subject>(
+    w: Option<&mut Token<'_, S>>,
+    handle: AnyHandle,
+    how: How,
+) -> Result<usize, Cancelled> {
     let get = move |handle: AnyHandle, how: How| match (handle, how) {
         (AnyHandle::Own(handle), How::Try) => handle.try_get().map(|guard| guard.id),
         (AnyHandle::Own(handle), How::Await) => {
             let mut future = handle.into_future();
-            let result = purloin::blocking(|| await_for(std::pin::Pin::new(&mut future), usize::MAX));
+            let result =
+                purloin::blocking(|| await_for(std::pin::Pin::new(&mut future), usize::MAX));
             Ok(result.expect("it is awaited for ever").id)
         }
         (AnyHandle::Own(handle), _) => Ok(handle.get().id),

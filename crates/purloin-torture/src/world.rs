@@ -17,7 +17,9 @@ pub fn keep_panics() {
     std::panic::set_hook(Box::new(|info| {
         let payload = Payload::of(info.payload());
         if let Payload::Other(text) = payload {
-            let place = info.location().map_or(String::new(), |place| format!(" at {place}"));
+            let place = info
+                .location()
+                .map_or(String::new(), |place| format!(" at {place}"));
             *record(&LAST_PANIC) = Some(format!("{text}{place}"));
         }
     }));
@@ -229,9 +231,13 @@ impl World {
     pub fn expect_ended(&self, id: usize, when: &str) {
         let task = &self.tasks[id];
         let begins = task.begins.load(SeqCst);
-        self.expect(begins == 1, || format!("task {id} has begun {begins} times {when}"));
+        self.expect(begins == 1, || {
+            format!("task {id} has begun {begins} times {when}")
+        });
         let has_ended = task.has_ended.load(SeqCst);
-        self.expect(has_ended || begins != 1, || format!("task {id} has not ended {when}"));
+        self.expect(has_ended || begins != 1, || {
+            format!("task {id} has not ended {when}")
+        });
         let written = task.cell.load(Relaxed);
         self.expect(written == written_by(id) || !has_ended, || {
             format!("what task {id} has written is not visible {when}")
@@ -258,7 +264,10 @@ impl World {
             Ok(()) => {
                 // The panic of a task that needs a cancelled one may end with the task's scope.
                 let thrown = record(&tree.thrown);
-                let lost = thrown.iter().find(|payload| **payload != Payload::Cancelled).cloned();
+                let lost = thrown
+                    .iter()
+                    .find(|payload| **payload != Payload::Cancelled)
+                    .cloned();
                 let may_end = tree.ended.load(SeqCst);
                 self.expect(lost.is_none() || may_end, || {
                     format!("{what} ends without the panic {lost:?}")
@@ -266,7 +275,9 @@ impl World {
             }
             Err(payload) => {
                 let is_known = tree.has_thrown(payload) || self.may_be_cancelled(tree, payload);
-                self.expect(is_known, || format!("{what} ends with the panic {payload:?}"));
+                self.expect(is_known, || {
+                    format!("{what} ends with the panic {payload:?}")
+                });
             }
         }
     }

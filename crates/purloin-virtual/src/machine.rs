@@ -282,7 +282,10 @@ mod tests {
         let (_, file) = BUILT_IN[0];
         let error = |text: &str| Machine::parse("my.toml", text).unwrap_err().to_string();
         let unknown = error(&file.replace("park =", "parks ="));
-        assert!(unknown.starts_with("my.toml:") && unknown.contains("parks"), "{unknown}");
+        assert!(
+            unknown.starts_with("my.toml:") && unknown.contains("parks"),
+            "{unknown}"
+        );
         let missing = error(&file.replace("cluster = 2\n", ""));
         assert!(missing.contains("missing field `cluster`"), "{missing}");
         assert_eq!(
@@ -295,6 +298,9 @@ mod tests {
             "my.toml: core.clock = -1, but a time has 0 to 1e9 nanoseconds"
         );
         let name = Machine::named("epyc").unwrap_err().to_string();
-        assert!(name.starts_with("no machine \"epyc\"; the machines are two-cores, "), "{name}");
+        assert!(
+            name.starts_with("no machine \"epyc\"; the machines are two-cores, "),
+            "{name}"
+        );
     }
 }

@@ -6,9 +6,9 @@ use purloin::scheduler::Count;
 
 use super::Own;
 use super::manager::MANAGER;
-use super::messages::{capacity, 
+use super::messages::{
     Channels, Colour, Kind, LeapfrogRequest, Message, Outside, Peers, SentTask, Situation,
-    StealRequest, WorkerState,
+    StealRequest, WorkerState, capacity,
 };
 use super::strategy::Amount;
 use super::tasks::{channels, is_unclaimed};
