@@ -272,3 +272,86 @@ impl Condvar {
         }
     }
 }
+
+/// The standard library's cell that is set once. On a fibre the initialiser may be suspended, and other fibres wait for it.
+#[derive(Debug, Default)]
+pub struct OnceLock<T> {
+    value: real::OnceLock<T>,
+    setting: Mutex<()>,
+}
+
+impl<T> OnceLock<T> {
+    /// Returns an empty cell.
+    pub const fn new() -> OnceLock<T> {
+        OnceLock {
+            value: real::OnceLock::new(),
+            setting: Mutex::new(()),
+        }
+    }
+
+    /// Returns the value if it is set.
+    pub fn get(&self) -> Option<&T> {
+        self.value.get()
+    }
+
+    /// Sets the value.
+    ///
+    /// # Errors
+    ///
+    /// Returns `value` if the cell has a value.
+    pub fn set(&self, value: T) -> Result<(), T> {
+        let _setting = self
+            .setting
+            .lock()
+            .unwrap_or_else(real::PoisonError::into_inner);
+        self.value.set(value)
+    }
+
+    /// Returns the value. Sets it to what `f` returns if it is not set.
+    pub fn get_or_init(&self, f: impl FnOnce() -> T) -> &T {
+        if let Some(value) = self.value.get() {
+            return value;
+        }
+        let _setting = self
+            .setting
+            .lock()
+            .unwrap_or_else(real::PoisonError::into_inner);
+        match self.value.get() {
+            Some(value) => value,
+            None => {
+                let value = f();
+                self.value.get_or_init(|| value)
+            }
+        }
+    }
+}
+
+impl<T> From<T> for OnceLock<T> {
+    fn from(value: T) -> OnceLock<T> {
+        OnceLock {
+            value: value.into(),
+            setting: Mutex::new(()),
+        }
+    }
+}
+
+/// The standard library's guard for something that happens once, for fibres.
+#[derive(Debug, Default)]
+pub struct Once(OnceLock<()>);
+
+impl Once {
+    /// Returns a guard.
+    pub const fn new() -> Once {
+        Once(OnceLock::new())
+    }
+
+    /// Calls `f`, unless an earlier call has.
+    pub fn call_once(&self, f: impl FnOnce()) {
+        self.0.get_or_init(f);
+    }
+
+    /// Returns whether a call has returned.
+    pub fn is_completed(&self) -> bool {
+        self.0.get().is_some()
+    }
+}

@@ -13,7 +13,8 @@ pub use atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Unsaf
 pub(crate) use local::Values;
 pub use local::{AccessError, LocalKey};
 pub use lock::{
-    Condvar, LockResult, Mutex, MutexGuard, TryLockError, TryLockResult, WaitTimeoutResult,
+    Condvar, LockResult, Mutex, MutexGuard, Once, OnceLock, TryLockError, TryLockResult,
+    WaitTimeoutResult,
 };
 pub use time::{Instant, ticks};
 

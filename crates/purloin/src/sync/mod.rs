@@ -276,13 +276,13 @@ pub(crate) fn counted_as<R>(kind: impl FnOnce(&R) -> Operation, f: impl FnOnce()
 pub(crate) mod plain {
     #[cfg(purloin_virtual)]
     pub use purloin_virtual::sync::{
-        AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex, MutexGuard, fence,
+        AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Mutex, MutexGuard, Once, OnceLock, fence,
     };
+    pub use std::sync::atomic::Ordering;
     #[cfg(not(purloin_virtual))]
     pub use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, fence};
     #[cfg(not(purloin_virtual))]
-    pub use std::sync::{Mutex, MutexGuard};
-    pub use std::sync::{Once, OnceLock, atomic::Ordering};
+    pub use std::sync::{Mutex, MutexGuard, Once, OnceLock};
 
     /// Locks a mutex, whether or not a holder has panicked.
     ///
