@@ -274,10 +274,12 @@ impl Condvar {
 }
 
 /// The standard library's cell that is set once. On a fibre the initialiser may be suspended, and other fibres wait for it.
+///
+/// To set the cell is no event, so that a run does not depend on whether an earlier run has set a static.
 #[derive(Debug, Default)]
 pub struct OnceLock<T> {
     value: real::OnceLock<T>,
-    setting: Mutex<()>,
+    setting: real::Mutex<()>,
 }
 
 impl<T> OnceLock<T> {
@@ -285,7 +287,18 @@ impl<T> OnceLock<T> {
     pub const fn new() -> OnceLock<T> {
         OnceLock {
             value: real::OnceLock::new(),
-            setting: Mutex::new(()),
+            setting: real::Mutex::new(()),
+        }
+    }
+
+    /// Waits until no other fibre sets the cell.
+    fn begin(&self) -> real::MutexGuard<'_, ()> {
+        loop {
+            match self.setting.try_lock() {
+                Ok(setting) => return setting,
+                Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => super::thread::yield_now(),
+            }
         }
     }
 
@@ -300,10 +313,7 @@ impl<T> OnceLock<T> {
     ///
     /// Returns `value` if the cell has a value.
     pub fn set(&self, value: T) -> Result<(), T> {
-        let _setting = self
-            .setting
-            .lock()
-            .unwrap_or_else(real::PoisonError::into_inner);
+        let _setting = self.begin();
         self.value.set(value)
     }
 
@@ -312,10 +322,7 @@ impl<T> OnceLock<T> {
         if let Some(value) = self.value.get() {
             return value;
         }
-        let _setting = self
-            .setting
-            .lock()
-            .unwrap_or_else(real::PoisonError::into_inner);
+        let _setting = self.begin();
         match self.value.get() {
             Some(value) => value,
             None => {
@@ -330,7 +337,7 @@ impl<T> From<T> for OnceLock<T> {
     fn from(value: T) -> OnceLock<T> {
         OnceLock {
             value: value.into(),
-            setting: Mutex::new(()),
+            setting: real::Mutex::new(()),
         }
     }
 }
