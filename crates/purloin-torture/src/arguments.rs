@@ -16,6 +16,9 @@ pub const HELP: &str = "\
                      under all schedulers in turn)
   --faults [NAME]    test the test: break the library in each known way, or in one, and expect a failure
   --limit MINUTES    with --faults: how long to look for each fault (default: 10)
+  --timed            let the library sleep with time limits, as users' builds do; without them a lost wake-up
+                     makes the program hang, and is found
+  --native           run on the system's threads instead of virtual cores
   --help             print this text
 
 A failure prints what went wrong, a program made as small as possible, and the command that repeats it.
@@ -55,6 +58,13 @@ pub enum Command {
         count: u64,
     },
 }
+
+/// The option of `./x torture` that makes this build.
+pub const BUILD: &str = match (cfg!(purloin_virtual), cfg!(purloin_untimed)) {
+    (false, _) => " --native",
+    (true, true) => "",
+    (true, false) => " --timed",
+};
 
 /// Reads the command line. Returns a mistake in one line.
 pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String> {

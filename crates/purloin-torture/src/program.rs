@@ -21,6 +21,8 @@ pub enum Step {
     /// Accesses shared memory a few times.
     Work(usize),
     Join(JoinKind, Box<[Task; 2]>),
+    /// Computes this Fibonacci number, with a join for each addition: many tiny tasks.
+    Fib(u64),
     /// A scope. Its body runs here.
     Finish(Box<Task>),
     /// A task of one of the scopes around this code: `up` counts from the innermost one.
@@ -225,6 +227,7 @@ impl Step {
             | Catch(task) => vec![task],
             Loop { special, .. } => special.iter().map(|(_, task)| &**task).collect(),
             Work(_)
+            | Fib(_)
             | Get { .. }
             | Drop(_)
             | Cancel { .. }
@@ -249,6 +252,7 @@ impl Step {
             | Catch(task) => vec![task],
             Loop { special, .. } => special.iter_mut().map(|(_, task)| &mut **task).collect(),
             Work(_)
+            | Fib(_)
             | Get { .. }
             | Drop(_)
             | Cancel { .. }

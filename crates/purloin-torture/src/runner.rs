@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use crate::arguments::Options;
+use crate::arguments::{BUILD, Options};
 use crate::case::Case;
 use crate::child::{self, RUNS};
 use crate::execute::{Failure, Outcome, execute};
@@ -173,7 +173,7 @@ pub fn run(options: &Options) -> bool {
                     if kinds.insert(failure.kind()) {
                         report(&case, &failure);
                     } else {
-                        println!("again: {} (./x torture --seed {case})", failure.what);
+                        println!("again: {} (./x torture{BUILD} --seed {case})", failure.what);
                     }
                     *child = begin();
                 }
@@ -199,18 +199,25 @@ pub fn run(options: &Options) -> bool {
 /// Prints a failure, and the smallest program that fails in the same way.
 fn report(case: &Case, failure: &Failure) {
     println!("\nfailed: {}\n{}", failure.what, failure.details);
-    println!("repeat with: ./x torture --seed {case}\n");
+    println!("repeat with: ./x torture{BUILD} --seed {case}\n");
     let (small, of_small) = shrink(case, failure);
     println!("the smallest program that fails like this:\n");
     println!("{}", show::case(&small));
     println!("{}\n{}", of_small.what, of_small.details);
-    println!("repeat with: ./x torture --seed {small}\n");
+    println!("repeat with: ./x torture{BUILD} --seed {small}\n");
 }
 
 /// Runs one case in this process, and says what happens. Returns false if it fails.
 pub fn run_one(case: &Case) -> bool {
     println!("{}", show::case(case));
     child::prepare();
+    if !cfg!(purloin_virtual) {
+        std::thread::spawn(|| {
+            std::thread::sleep(SILENCE);
+            println!("failed: the program does not end within {SILENCE:?}");
+            std::process::exit(1);
+        });
+    }
     match execute(case) {
         Outcome::NoRun => {
             println!("the system has refused the threads of a pool, so nothing has run");

@@ -78,6 +78,7 @@ fn outside(text: &mut String, item: &Item<Outside>) {
 fn step(text: &mut String, depth: usize, item: &Item<Step>) {
     let what = match &item.step {
         Step::Work(count) => format!("access memory {count} times"),
+        Step::Fib(n) => format!("compute the Fibonacci number {n} with joins"),
         Step::Join(kind, _) => format!("join, {kind:?}"),
         Step::Finish(_) => "finish".to_string(),
         Step::Spawn { up, is_after, .. } => {
