@@ -56,11 +56,13 @@ pub fn execute(case: &Case) -> Outcome {
     let program = Box::into_raw(Box::new(program));
     let pools = Box::into_raw(Box::<Pools>::default());
     // SAFETY: the boxes live until the run has ended.
-    let run = Run {
-        setup,
-        program: unsafe { &*program },
-        world: unsafe { &*world },
-        pools: unsafe { &*pools },
+    let run = unsafe {
+        Run {
+            setup,
+            program: &*program,
+            world: &*world,
+            pools: &*pools,
+        }
     };
     let outcome = run.on_machine(case);
     if !matches!(outcome, Outcome::Failed(_)) {

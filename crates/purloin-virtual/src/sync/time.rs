@@ -22,13 +22,11 @@ fn real_picoseconds() -> u64 {
 
 impl Instant {
     /// Looks at the clock.
-    #[inline(never)]
     pub fn now() -> Instant {
         Instant(engine::at(engine::Engine::look_at_clock).unwrap_or_else(real_picoseconds))
     }
 
     /// Returns the time since this point.
-    #[inline(never)]
     pub fn elapsed(self) -> Duration {
         Instant::now() - self
     }
@@ -48,8 +46,7 @@ impl Sub for Instant {
     type Output = Duration;
 
     fn sub(self, earlier: Instant) -> Duration {
-        let picoseconds = self.0.saturating_sub(earlier.0);
-        Duration::from_nanos(picoseconds.div_euclid(1000))
+        duration(self.0.saturating_sub(earlier.0))
     }
 }
 
@@ -62,7 +59,11 @@ impl Add<Duration> for Instant {
 }
 
 /// Reads the clock of the processor, in nanoseconds.
-#[inline(never)]
 pub fn ticks() -> u64 {
     engine::at(engine::Engine::look_at_clock).unwrap_or_else(real_picoseconds) / 1000
+}
+
+/// Returns a duration of this many picoseconds.
+fn duration(picoseconds: u64) -> Duration {
+    Duration::from_nanos(picoseconds / 1000)
 }
