@@ -2,7 +2,7 @@
 //!
 //! The library runs on virtual cores only in a build of its own. So the command has two halves: this program measures the
 //! kernel with one worker, and starts the program `purloin-virtual`, the same command in that other build, which does the
-//! rest ([`cells`]).
+//! rest (`cells.rs`).
 
 #[cfg(purloin_virtual)]
 mod cells;

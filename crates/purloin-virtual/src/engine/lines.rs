@@ -108,7 +108,7 @@ struct Line {
     number: usize,
     /// The only core with a copy, which may differ from memory, or [`SHARED`].
     owner: u32,
-    /// The operation that has last touched the line, see [`Touched`].
+    /// The operation that has last touched the line, see [`Found::is_foreign`].
     stamp: u32,
     /// The cores with a copy.
     copies: Cores,

@@ -21,7 +21,7 @@ use crate::victim::Walk;
 /// The implementor upholds the [rules](crate::scheduler).
 pub unsafe trait PublicTasks<S: Scheduler<TaskPool = Self>>: TaskPool<S> {
     /// Whether tasks become public only in answer to a request. If so, an idle worker visits only workers that have
-    /// [announced](crate::sleep) themselves: each other worker has an unanswered request, and will announce itself when it
+    /// announced themselves: each other worker has an unanswered request, and will announce itself when it
     /// makes tasks public.
     const ANNOUNCES: bool = false;
 
