@@ -27,7 +27,10 @@ pub fn prepare() {
     keep_panics();
     if cfg!(purloin_virtual) {
         for seed in [3, 4, 5] {
-            execute(&Case::of_seed(seed, Some(SchedulerName::ReturnBarrier)));
+            execute(
+                &Case::of_seed(seed, Some(SchedulerName::ReturnBarrier)),
+                tell_failure,
+            );
         }
     }
 }
@@ -40,7 +43,7 @@ pub fn run_seeds(first: u64, step: u64, scheduler: Option<SchedulerName>) -> boo
         let seed = first.wrapping_add((run - 1) * step);
         tell(&format!("s {seed}"));
         let case = Case::of_seed(seed, scheduler);
-        match execute(&case) {
+        match execute(&case, tell_failure) {
             Outcome::NoRun => (),
             Outcome::Kept { events: more, .. } => events += more,
             Outcome::Failed(failure) => {
@@ -65,7 +68,7 @@ pub fn run_schedules(case: &Case, count: u64) -> bool {
             ..case.clone()
         };
         tell(&format!("s {case}"));
-        if let Outcome::Failed(failure) = execute(&case) {
+        if let Outcome::Failed(failure) = execute(&case, tell_failure) {
             tell_failure(&case, &failure);
             return false;
         }

@@ -47,8 +47,11 @@ impl Failure {
     }
 }
 
+/// What is called if a run on real threads does not end. Nothing can end it but the end of the process.
+pub type OnHang = fn(&Case, &Failure);
+
 /// Runs a case.
-pub fn execute(case: &Case) -> Outcome {
+pub fn execute(case: &Case, on_hang: OnHang) -> Outcome {
     let (setup, program) = case.program();
     // The program and its records live until the end of this function, and for ever if the run fails: its threads are
     // suspended in the middle of them.
@@ -64,7 +67,7 @@ pub fn execute(case: &Case) -> Outcome {
             pools: &*pools,
         }
     };
-    let outcome = run.on_machine(case);
+    let outcome = run.on_machine(case, on_hang);
     if !matches!(outcome, Outcome::Failed(_)) {
         // SAFETY: all threads of the run have ended, so nothing refers to the boxes.
         unsafe {
@@ -87,7 +90,7 @@ struct Run {
 
 impl Run {
     #[cfg(purloin_virtual)]
-    fn on_machine(self, case: &Case) -> Outcome {
+    fn on_machine(self, case: &Case, _: OnHang) -> Outcome {
         use purloin_virtual as machine;
 
         let mut two_cores = machine::Machine::named("two-cores").expect("this machine is built in");
@@ -142,8 +145,24 @@ impl Run {
     }
 
     #[cfg(not(purloin_virtual))]
-    fn on_machine(self, _case: &Case) -> Outcome {
+    fn on_machine(self, case: &Case, on_hang: OnHang) -> Outcome {
+        use std::sync::mpsc::{RecvTimeoutError, channel};
+
+        let (end, ended) = channel::<()>();
+        let (case, pools) = (case.clone(), self.pools);
+        let watcher = std::thread::spawn(move || {
+            if ended.recv_timeout(Duration::from_secs(20)) == Err(RecvTimeoutError::Timeout) {
+                let failure = Failure {
+                    what: "the program does not end".to_string(),
+                    details: pools.states(),
+                };
+                on_hang(&case, &failure);
+                std::process::exit(1);
+            }
+        });
         let is_run = self.main();
+        drop(end);
+        let _ = watcher.join();
         match self.world.broken() {
             Some(what) => Outcome::Failed(Failure {
                 what,

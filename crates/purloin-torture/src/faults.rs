@@ -28,6 +28,9 @@ struct Fault {
     replace: String,
     /// What breaks, in a sentence.
     breaks: String,
+    /// Whether only a library that sleeps with time limits shows it.
+    #[serde(default)]
+    timed: bool,
     /// The scheduler that has the fault, unless it is the default one.
     scheduler: Option<String>,
 }
@@ -144,7 +147,10 @@ impl Drop for Broken {
 
 /// Builds the copy as this program was built. Returns the program.
 fn build(fault: &Fault, root: &Path, copy: &Path) -> Result<PathBuf, String> {
-    let target = root.join("target/faults/build");
+    let target = root.join(match fault.timed {
+        true => "target/faults/timed",
+        false => "target/faults/build",
+    });
     let mut command = Command::new("cargo");
     command.current_dir(copy).env("CARGO_TARGET_DIR", &target);
     command.args([
@@ -162,7 +168,7 @@ fn build(fault: &Fault, root: &Path, copy: &Path) -> Result<PathBuf, String> {
     if cfg!(purloin_virtual) {
         flags += "--cfg purloin_virtual ";
     }
-    if cfg!(purloin_untimed) {
+    if cfg!(purloin_untimed) && !fault.timed {
         flags += "--cfg purloin_untimed ";
     }
     let output = command.env("RUSTFLAGS", flags.trim()).output();

@@ -211,14 +211,7 @@ fn report(case: &Case, failure: &Failure) {
 pub fn run_one(case: &Case) -> bool {
     println!("{}", show::case(case));
     child::prepare();
-    if !cfg!(purloin_virtual) {
-        std::thread::spawn(|| {
-            std::thread::sleep(SILENCE);
-            println!("failed: the program does not end within {SILENCE:?}");
-            std::process::exit(1);
-        });
-    }
-    match execute(case) {
+    match execute(case, say_failure) {
         Outcome::NoRun => {
             println!("the system has refused the threads of a pool, so nothing has run");
             true
@@ -229,7 +222,7 @@ pub fn run_one(case: &Case) -> bool {
         } => {
             println!("all promises were kept: {events} events, fingerprint {fingerprint:016x}");
             // What the statics of the library keep from run to run must not change a run.
-            let again = execute(case);
+            let again = execute(case, say_failure);
             let is_same = again
                 == Outcome::Kept {
                     events,
@@ -241,8 +234,12 @@ pub fn run_one(case: &Case) -> bool {
             is_same
         }
         Outcome::Failed(failure) => {
-            println!("failed: {}\n{}", failure.what, failure.details);
+            say_failure(case, &failure);
             false
         }
     }
+}
+
+fn say_failure(_: &Case, failure: &Failure) {
+    println!("failed: {}\n{}", failure.what, failure.details);
 }
