@@ -231,6 +231,11 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
         let tasks = &victim.tasks;
         if sleep.has_sleepers(victim.index()) {
             tasks.request();
+            // A push may have looked for requests just before. A spare worker that has no thread yet does not look
+            // again later, as a thief that falls asleep does.
+            if UNTIMED && asymmetric::available() {
+                let _ = asymmetric::heavy();
+            }
             if tasks.offers() != Offer::Nothing {
                 sleep.published(victim.index());
             }
