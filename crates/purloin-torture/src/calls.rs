@@ -27,7 +27,6 @@ pub trait AnyPool: Send + Sync {
     fn look(&self) -> usize;
     fn workers(&self) -> usize;
     /// Returns what the workers do, as text.
-    #[cfg(purloin_virtual)]
     fn state(&self) -> String;
 }
 
@@ -84,7 +83,6 @@ impl Pools {
     }
 
     /// Returns what the workers of all pools do, unless a thread that is stuck holds a lock of the pool.
-    #[cfg(purloin_virtual)]
     pub fn states(&'static self) -> String {
         let (sender, states) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
@@ -178,7 +176,6 @@ impl<S: Subject> AnyPool for Pool<S> {
         Pool::workers(self)
     }
 
-    #[cfg(purloin_virtual)]
     fn state(&self) -> String {
         Pool::state(self).to_string()
     }
