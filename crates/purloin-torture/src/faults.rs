@@ -216,3 +216,18 @@ fn read(path: &Path) -> Result<String, String> {
 fn write(path: &Path, text: &str) -> Result<(), String> {
     std::fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_of_each_fault_occurs_once_in_its_file() {
+        let faults: Faults = toml::from_str(include_str!("../faults.toml")).unwrap();
+        let root = Path::new(CRATE).ancestors().nth(2).unwrap();
+        for fault in faults.fault {
+            let text = read(&root.join(&fault.file)).unwrap();
+            assert_eq!(text.matches(&fault.find).count(), 1, "{}", fault.name);
+        }
+    }
+}
