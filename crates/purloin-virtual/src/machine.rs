@@ -229,6 +229,12 @@ impl Machine {
         if cores > socket && self.latency.remote.is_none() {
             return Some("remote is missing, although the machine has several sockets".to_string());
         }
+        let ghz = self.core.ghz;
+        if !(0.1..=20.0).contains(&ghz) {
+            return Some(format!(
+                "core.ghz = {ghz}, but a core has 0.1 to 20 cycles in a nanosecond"
+            ));
+        }
         let mut times = self.times();
         let (name, value) = times.find(|(_, value)| !(0.0..=1e9).contains(value))?;
         Some(format!(
@@ -244,7 +250,6 @@ impl Machine {
             ("latency.remote", latency.remote.unwrap_or(0.0)),
             ("latency.cache", latency.cache),
             ("latency.memory", latency.memory),
-            ("core.ghz", core.ghz),
             ("core.load", core.load),
             ("core.locked", core.locked),
             ("core.fence", core.fence),
@@ -296,6 +301,11 @@ mod tests {
         assert_eq!(
             negative,
             "my.toml: core.clock = -1, but a time has 0 to 1e9 nanoseconds"
+        );
+        let stopped = error(&file.replace("ghz = 3.4", "ghz = 0"));
+        assert_eq!(
+            stopped,
+            "my.toml: core.ghz = 0, but a core has 0.1 to 20 cycles in a nanosecond"
         );
         let name = Machine::named("epyc").unwrap_err().to_string();
         assert!(
