@@ -373,22 +373,20 @@ fn finds_anything<'m, S: ReachesIn>(victims: impl Iterator<Item = &'m Remote<S>>
     found || UNTIMED && is_any_left(victims)
 }
 
-/// Clears the announcement of a worker that has no task, after a request to it. Returns whether it is worth another visit
-/// now: a task of it is public, or it has changed meanwhile.
-///
-/// A worker with private tasks stays announced. It may be in a leaf, and not answer. Then only a thief that uses force can
-/// take them, and if every other worker is busy or asleep, the last worker that searches must leave them to a sleeper.
+/// Clears the announcement of a worker that offers nothing, after a request to it. Returns whether it is worth another
+/// visit, because it has changed meanwhile.
 fn withdraw<S: ReachesIn>(victim: &Remote<S>) -> bool {
     let (offers, tasks) = (&victim.pool().sleep.offers, &victim.tasks);
-    let has_tasks = || victim.is_active() && tasks.offers() != Offer::Nothing;
-    if !has_tasks() {
-        offers.withdraw(victim.index());
-        if has_tasks() || victim.is_active() && !tasks.is_requested() {
-            offers.announce(victim.index());
-            return true;
-        }
+    if victim.is_active() && tasks.offers() == Offer::Public {
+        return true;
     }
-    victim.is_active() && tasks.offers() == Offer::Public
+    offers.withdraw(victim.index());
+    let has_changed =
+        victim.is_active() && (tasks.offers() == Offer::Public || !tasks.is_requested());
+    if has_changed {
+        offers.announce(victim.index());
+    }
+    has_changed
 }
 
 /// Does what [`finds_anything`] does, but looks only at workers that have announced themselves. A worker that has not has a

@@ -3,12 +3,12 @@
 //! An idle worker that looked at every other worker would touch as many cache lines as the pool has workers. So a worker
 //! **announces** itself, and idle workers visit only the workers that have.
 //!
-//! The bit of an active worker is clear only if the worker has had no task, public or private, since a request was left
-//! with it. Its next push then makes tasks public, and it announces itself again.
+//! The bit of an active worker is clear only if the worker offers nothing, and a request is pending with it. Its next
+//! push then makes tasks public, and it announces itself again.
 //!
 //! - The **owner** sets its bit after it has become active, and after it has made tasks public: *change, full fence, look
 //!   at the bit*. The bit is set most of the time, so the owner rarely writes it.
-//! - A **visitor** that has found no task, and has left its request, clears the bit: *clear, full fence, look again*. If
+//! - A **visitor** that has found nothing, and has left its request, clears the bit: *clear, full fence, look again*. If
 //!   the owner has become active or has made tasks public meanwhile, the visitor sets the bit again.
 //! - A worker that falls asleep registers as a sleeper, executes a full fence, and visits the workers whose bits are set.
 //!   An owner that sets its bit executes another full fence before it looks for sleepers.
