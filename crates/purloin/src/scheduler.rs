@@ -274,15 +274,6 @@ pub unsafe trait Protocol<S: Scheduler> {
     fn pass_on(victim: &Remote<S>) {
         let _ = victim;
     }
-
-    /// Called for the last worker that searched, when it has found something: lets a sleeper search in its place, if there
-    /// may be more to find.
-    fn pass_on_search(me: Me<'_, S>) {
-        let workers = me.remote().peers().iter();
-        workers
-            .filter(|worker| worker.is_active())
-            .for_each(Self::pass_on);
-    }
 }
 
 /// A point at which a worker calls [`Protocol::answer`].

@@ -197,7 +197,7 @@ impl Threads {
     ) -> io::Result<()> {
         let pool = Arc::clone(&shared);
         pool.sleep.start_searching();
-        Threads::start(shared, worker).inspect_err(|_| _ = pool.sleep.stop_searching())
+        Threads::start(shared, worker).inspect_err(|_| pool.sleep.stop_searching())
     }
 
     /// Starts the thread of a spare worker, which counts as searching. Returns false if that fails.

@@ -20,11 +20,6 @@ use crate::victim::Walk;
 ///
 /// The implementor upholds the [rules](crate::scheduler).
 pub unsafe trait PublicTasks<S: Scheduler<TaskPool = Self>>: TaskPool<S> {
-    /// Whether tasks become public only in answer to a request. If so, an idle worker visits only workers that have
-    /// announced themselves: each other worker has an unanswered request, and will announce itself when it
-    /// makes tasks public.
-    const ANNOUNCES: bool = false;
-
     /// Owner only: makes tasks public. Returns the number of tasks that became public.
     fn publish(&self, what: Publish) -> usize;
 
@@ -152,12 +147,7 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
                 return Some(stolen);
             }
         }
-        // Once the thief may use force, a victim that has not answered is worth a visit, too.
-        let skips = S::TaskPool::ANNOUNCES && walk.is_full_circle() && !search.backoff.is_silent();
         while let Some(victim) = walk.next() {
-            if skips && !me.pool().sleep.offers.has(victim) {
-                continue;
-            }
             let victim = &me.remote().peers()[victim];
             if victim.is_polling() {
                 walk.met_thief();
@@ -166,14 +156,10 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
             {
                 return Some(stolen);
             }
-            if skips && search.backoff.has_looked() {
-                withdraw(victim);
-            }
         }
         // Spare workers come after the regular ones.
         let mut spares = me.remote().peers()[me.pool().workers..]
             .iter()
-            .filter(|spare| !skips || me.pool().sleep.offers.has(spare.index()))
             .filter(|spare| spare.is_active() && spare.index() != me.index());
         spares.find_map(|victim| attempt(me.timer().now(), me, victim, &mut search.backoff))
     }
@@ -188,10 +174,7 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
             return Slept::Woken;
         }
         let time = search.sleep_limit();
-        search.sleep(time, || match S::TaskPool::ANNOUNCES {
-            true => finds_announced(me),
-            false => finds_anything(me.active_others()),
-        })
+        search.sleep(time, || finds_anything(me.active_others()))
     }
 
     fn leapfrog(
@@ -206,24 +189,6 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
 
     fn should_stay_awake(_me: Me<'_, S>, holder: &Remote<S>) -> bool {
         finds_anything(std::iter::once(holder))
-    }
-
-    fn pass_on_search(me: Me<'_, S>) {
-        let (sleep, peers) = (&me.pool().sleep, me.remote().peers());
-        if !S::TaskPool::ANNOUNCES {
-            let active = peers.iter().filter(|worker| worker.is_active());
-            return active.for_each(Self::pass_on);
-        }
-        if !sleep.offers.any() {
-            return;
-        }
-        sleep.search_goes_on();
-        if sleep.has_blocked_sleepers() {
-            // A worker that has just started may be missing. It sees the blocked sleepers when it publishes.
-            let announced = sleep.offers.all().filter_map(|worker| peers.get(worker));
-            let active = announced.filter(|worker| worker.is_active());
-            active.for_each(Self::pass_on);
-        }
     }
 
     fn pass_on(victim: &Remote<S>) {
@@ -370,45 +335,6 @@ fn finds_anything<'m, S: ReachesIn>(victims: impl Iterator<Item = &'m Remote<S>>
             Offer::Nothing => false,
         };
     }
-    found || UNTIMED && is_any_left(victims)
-}
-
-/// Clears the announcement of a worker that offers nothing, after a request to it. Returns whether it is worth another
-/// visit, because it has changed meanwhile.
-fn withdraw<S: ReachesIn>(victim: &Remote<S>) -> bool {
-    let (offers, tasks) = (&victim.pool().sleep.offers, &victim.tasks);
-    if victim.is_active() && tasks.offers() == Offer::Public {
-        return true;
-    }
-    offers.withdraw(victim.index());
-    let has_changed =
-        victim.is_active() && (tasks.offers() == Offer::Public || !tasks.is_requested());
-    if has_changed {
-        offers.announce(victim.index());
-    }
-    has_changed
-}
-
-/// Does what [`finds_anything`] does, but looks only at workers that have announced themselves. A worker that has not has a
-/// pending request.
-fn finds_announced<S: ReachesIn>(me: Me<'_, S>) -> bool {
-    let mut found = false;
-    for victim in me.pool().sleep.offers.all() {
-        let victim = &me.remote().peers()[victim];
-        if victim.index() == me.index() {
-            continue;
-        }
-        if victim.is_active() {
-            let was_pending = !victim.tasks.request();
-            found |= was_pending && victim.tasks.offers() == Offer::Private;
-        }
-        found |= withdraw(victim);
-    }
-    found || UNTIMED && is_any_left(me.active_others())
-}
-
-/// Executes a fence on every processor, and returns whether any of these workers has a task.
-fn is_any_left<'m, S: ReachesIn>(mut workers: impl Iterator<Item = &'m Remote<S>>) -> bool {
-    let has_tasks = |worker: &Remote<S>| worker.tasks.offers() != Offer::Nothing;
-    asymmetric::available() && asymmetric::heavy() && workers.any(has_tasks)
+    let has_tasks = |victim: &Remote<S>| victim.tasks.offers() != Offer::Nothing;
+    found || UNTIMED && asymmetric::available() && asymmetric::heavy() && { victims }.any(has_tasks)
 }

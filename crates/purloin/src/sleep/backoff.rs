@@ -204,11 +204,6 @@ impl Backoff {
         self.elapsed >= tunables::SILENT_AFTER.get()
     }
 
-    /// Returns whether the worker has looked at all victims several times, and found nothing.
-    pub fn has_looked(&self) -> bool {
-        u64::from(self.rounds) >= tunables::LOOKS.get()
-    }
-
     /// Spins for a moment. Returns false once it is time to sleep.
     pub(crate) fn pause(&mut self) -> bool {
         if self.is_over {
@@ -239,8 +234,8 @@ impl Backoff {
     /// Returns how long the next sleep may last, or `None` for no limit. The first sleep of a
     /// search always has a limit; later ones do while any other worker is active, and the limit
     /// doubles each time.
-    pub(crate) fn sleep_limit(&mut self, is_any_active: impl FnOnce() -> bool) -> Option<Duration> {
-        if UNTIMED || self.timed_sleeps > 0 && !is_any_active() {
+    pub(crate) fn sleep_limit(&mut self, is_any_active: bool) -> Option<Duration> {
+        if UNTIMED || self.timed_sleeps > 0 && !is_any_active {
             return None;
         }
         let limit = doubled(tunables::MIN_SLEEP_LIMIT.get(), self.timed_sleeps.into());

@@ -29,19 +29,12 @@
 //!   it posts a request to itself on their behalf. It does so for searchers, too, because their own
 //!   requests may come only after its first push.
 //! - A worker that publishes wakes no sleeper while another worker is **searching**, because the
-//!   searcher will find the tasks. A searcher that has found work first stops searching. If it was
-//!   the last one, it then **passes on** the search: it wakes a sleeper, which searches in its place,
-//!   if any worker has [announced](offers) itself since an idle worker last visited it. All other
-//!   workers have a request that they have not answered. Each woken worker passes on in turn. So
-//!   sleepers wake one after the other while there is work, the worker that publishes pays for only
-//!   one wake-up, and no worker looks at all others. Under a scheduler whose workers do not announce
-//!   themselves, the last searcher instead posts a request to every active worker, and wakes a
-//!   sleeper if one of them has tasks that a thief could take.
-//! - If another worker still searches, a searcher that stops passes on nothing. The other one passes
-//!   on if it finds work, and otherwise looks once more after it has registered as a sleeper.
-//! - A blocked worker that sleeps until its holder publishes also relies on searchers. So the last
-//!   searcher, and a worker that has woken for tasks in vain, pass on the tasks of each worker that has
-//!   announced itself.
+//!   searcher will find the tasks. A searcher that has found work first stops searching, and then
+//!   **passes on**: on behalf of the sleepers it posts a new request to every active worker,
+//!   because answered requests are gone. If a worker has tasks that a thief could take, public or
+//!   by force, the searcher wakes a sleeper. Each woken worker passes on in turn. So sleepers wake
+//!   one after the other while there is work, and the worker that publishes pays for only one
+//!   wake-up.
 //! - A blocked worker also passes on when it has taken a task, and when it was woken for a task but
 //!   the awaited task was already done.
 //! - No worker sleeps without a limit while there is a task that it could take by force. If a
@@ -112,7 +105,6 @@ mod handoff;
 mod latch;
 #[cfg(all(loom, test))]
 mod models;
-mod offers;
 mod parker;
 mod protocol;
 mod sleepers;

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
-use super::offers::Offers;
 use super::parker::Parker;
 use super::sleepers::{Processors, Sleeper, Sleepers, ThreadIndices};
 use crate::append_vec::AppendVec;
@@ -19,11 +18,7 @@ pub struct Sleep {
     pub(super) searching: CachePadded<AtomicUsize>,
     /// Number of idle workers registered as sleepers.
     pub(super) asleep: CachePadded<AtomicUsize>,
-    /// Number of blocked workers that sleep until another worker publishes.
-    blocked: AtomicUsize,
     sleepers: Mutex<Sleepers>,
-    /// The workers that idle workers should visit.
-    pub(crate) offers: CachePadded<Offers>,
     /// Number of workers with a processor beyond the number of processors: see
     /// [`super::handoff`].
     pub(super) surplus: CachePadded<AtomicUsize>,
@@ -65,8 +60,6 @@ impl Sleep {
             pool,
             searching: CachePadded::new(AtomicUsize::new(0)),
             asleep: CachePadded::new(AtomicUsize::new(0)),
-            blocked: AtomicUsize::new(0),
-            offers: CachePadded::new(Offers::new(workers + spares)),
             sleepers: Mutex::new(Sleepers {
                 list: Vec::new(),
                 processors: Processors::new(workers, spares),
@@ -110,7 +103,6 @@ impl Sleep {
     pub fn published(&self, by: usize) -> bool {
         // Orders the publication before the look for sleepers.
         fence(Ordering::SeqCst);
-        self.offers.announce(by);
         let is_searching = self.searching.load(Ordering::Relaxed) > 0;
         if !is_searching && self.has_sleepers(by) {
             self.wake_one(by);
@@ -156,7 +148,6 @@ impl Sleep {
     /// perhaps only after the first push.
     pub fn is_needed_by_others(&self, of: usize) -> bool {
         fence(Ordering::SeqCst);
-        self.offers.announce(of);
         self.has_sleepers(of) || self.searching.load(Ordering::Relaxed) > 0
     }
 
@@ -192,19 +183,6 @@ impl Sleep {
             // Workers without a thread are set aside now. The watcher lets this worker try again.
             may_start = false;
         }
-    }
-
-    /// Wakes an idle worker, which searches in place of the last worker that searched, unless another worker has begun to.
-    pub fn search_goes_on(&self) {
-        let is_searching = self.searching.load(Ordering::Relaxed) > 0;
-        if !is_searching && self.asleep.load(Ordering::Relaxed) > 0 {
-            self.wake_one(OUTSIDE);
-        }
-    }
-
-    /// Returns whether any blocked worker sleeps until another worker publishes.
-    pub fn has_blocked_sleepers(&self) -> bool {
-        self.blocked.load(Ordering::Relaxed) > 0
     }
 
     /// Wakes a worker, whether or not it is registered as a sleeper.
@@ -281,7 +259,6 @@ impl Sleep {
             }
             Some(of) => {
                 self.parkers[of].awaited.fetch_add(1, Ordering::Relaxed);
-                self.blocked.fetch_add(1, Ordering::Relaxed);
             }
         }
         self.rebalance(&mut sleepers);
@@ -302,7 +279,6 @@ impl Sleep {
             }
             Some(of) => {
                 self.parkers[of].awaited.fetch_sub(1, Ordering::Relaxed);
-                self.blocked.fetch_sub(1, Ordering::Relaxed);
             }
         }
     }
@@ -420,12 +396,11 @@ impl Sleep {
         self.searching.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Ends a search. Returns whether it was the only one. Workers that have published or pushed counted on the search, so
-    /// the caller must then check whether any tasks are left for the sleepers.
-    pub fn stop_searching(&self) -> bool {
-        let was_last = self.searching.fetch_sub(1, Ordering::Relaxed) == 1;
+    /// Ends a search. Workers that have published or pushed counted on the search, so the caller
+    /// must now check whether any tasks are left for the sleepers.
+    pub fn stop_searching(&self) {
+        self.searching.fetch_sub(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        was_last
     }
 
     /// Returns, as a hint, whether a worker may have to give up its processor or its thread index.

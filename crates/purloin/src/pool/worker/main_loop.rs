@@ -118,13 +118,9 @@ fn find<S: Scheduler>(me: Me<'_, S>) -> Work<S> {
         }
         let found = counted_as(Work::operation, || {
             let work = search.look()?;
-            let was_last = pool.sleep.stop_searching();
-            // Any other searching worker finds what there is, and passes on in its turn.
-            if was_last && let Work::Injected(_) | Work::Stolen(_) = work {
-                S::Protocol::pass_on_search(me);
-                if !pool.inbox.is_empty() {
-                    pool.call_idle_worker();
-                }
+            pool.sleep.stop_searching();
+            if let Work::Injected(_) | Work::Stolen(_) = work {
+                pass_on_all(pool);
             }
             Some(work)
         });
@@ -184,11 +180,8 @@ impl<'m, S: Scheduler> Search<'m, S> {
     /// Returns how long to sleep at most, or `None` to sleep until something wakes the worker. The
     /// limit doubles from sleep to sleep while any other worker is active.
     pub fn sleep_limit(&mut self) -> Option<Duration> {
-        let (me, pool) = (self.me, self.me.pool());
-        // The count first: it is one line, whatever the number of workers.
-        let has_active = || pool.sleep.idle() < pool.workers;
-        self.backoff
-            .sleep_limit(|| has_active() || me.active_others().next().is_some())
+        let is_any_active = self.me.active_others().next().is_some();
+        self.backoff.sleep_limit(is_any_active)
     }
 
     /// Sleeps, unless the last look finds something.

@@ -18,9 +18,8 @@ impl Model {
                 self.pass_on();
                 self.sleep.wait_for_processor(me);
             } else if self.take() {
-                if self.sleep.stop_searching() {
-                    self.pass_on();
-                }
+                self.sleep.stop_searching();
+                self.pass_on();
                 if self.done.fetch_add(1, Ordering::Relaxed) + 1 == tasks {
                     self.sleep.stop();
                 }

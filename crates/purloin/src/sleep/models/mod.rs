@@ -8,7 +8,6 @@
 mod handoff;
 mod latch;
 mod mail;
-mod offers;
 mod thread_indices;
 
 use loom::sync::Arc;
@@ -78,9 +77,8 @@ impl Model {
                 self.has_tasks()
             });
         }
-        if self.sleep.stop_searching() {
-            self.pass_on();
-        }
+        self.sleep.stop_searching();
+        self.pass_on();
     }
 
     /// Wakes a sleeper if there are tasks.
