@@ -169,7 +169,7 @@ impl Adversary {
                     *stopped = self.random.below(self.priorities.len() as u64) as usize;
                     *until = self.events + (1 << (3 + self.random.below(14)));
                 }
-                *stopped == fibre || self.random.one_in(*one_in)
+                *stopped == fibre && self.events < *until || self.random.one_in(*one_in)
             }
         }
     }

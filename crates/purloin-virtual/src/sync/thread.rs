@@ -11,7 +11,7 @@ pub use std::thread::Result;
 
 use super::local;
 use super::time::picoseconds;
-use crate::engine::{self, Reason};
+use crate::engine::{self, Fibre, Reason};
 
 /// A thread, to wake it.
 #[derive(Clone, Debug)]
@@ -198,8 +198,13 @@ impl Builder {
         });
         let stack_size = self.stack_size.unwrap_or(2 << 20).max(64 << 10);
         let shown: Arc<str> = name.as_str().into();
-        let fibre = engine::at(|engine| engine.spawn(name, stack_size, entry))
-            .expect("threads start only inside purloin_virtual::Run::run")?;
+        if engine::at(engine::Engine::refuses_thread) == Some(true) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        // Not by the engine: if there is no memory, the closure's destructor may come to events.
+        let fibre = Fibre::new(name, stack_size, entry)?;
+        let fibre = engine::at(|engine| engine.spawn(fibre))
+            .expect("threads start only inside purloin_virtual::Run::run");
         let thread = Thread { fibre, name: shown };
         Ok(JoinHandle { thread, result })
     }
