@@ -81,12 +81,12 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String>
     let mut limit = Duration::from_secs(600);
     let (mut step, mut schedules) = (None, None);
     while let Some(argument) = arguments.next() {
-        let (name, value) = match argument.split_once('=') {
+        let (name, given) = match argument.split_once('=') {
             Some((name, value)) => (name.to_string(), Some(value.to_string())),
             None => (argument, None),
         };
         let mut value = || {
-            let next = value.clone().or_else(|| arguments.next());
+            let next = given.clone().or_else(|| arguments.next());
             next.ok_or_else(|| format!("{name} needs a value"))
         };
         match &*name {
@@ -102,7 +102,8 @@ pub fn parse(arguments: impl Iterator<Item = String>) -> Result<Command, String>
             "--schedules" => schedules = Some(number(&value()?, "--schedules")?),
             "--faults" => {
                 let is_value = arguments.peek().is_some_and(|next| !next.starts_with('-'));
-                faults = Some(is_value.then(|| arguments.next()).flatten());
+                let next = given.or_else(|| is_value.then(|| arguments.next()).flatten());
+                faults = Some(next);
             }
             _ => {
                 return Err(format!(

@@ -121,10 +121,14 @@ fn look_for(fault: &Fault, root: &Path, copy: &Path, limit: Duration) -> Result<
     copy_is_broken.mend()?;
     let text = String::from_utf8_lossy(&output.stdout);
     let how = text.lines().next().unwrap_or_default().to_string();
-    Ok(match output.status.success() {
-        true => Verdict::NotFound,
-        false => Verdict::Found { seconds, how },
-    })
+    match output.status.code() {
+        Some(0) => Ok(Verdict::NotFound),
+        Some(1) if !how.is_empty() => Ok(Verdict::Found { seconds, how }),
+        _ => Err(format!(
+            "the search for fault {} ended by itself: {}",
+            fault.name, output.status
+        )),
+    }
 }
 
 /// A file of the copy that has a fault. Mended when this is dropped.

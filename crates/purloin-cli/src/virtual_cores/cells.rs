@@ -32,9 +32,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     for (scheduler, &one_worker_seconds) in schedulers.iter().zip(&args.measured) {
         progress.set_message(format!("one worker, {scheduler}"));
         let free = time(args, scheduler, 1, 0.0)?;
+        if free.tally.work == 0 {
+            return Err(Failure::Run(
+                "this build does not count the work of the kernel; `./x purloin virtual` makes one that does"
+                    .to_string(),
+            ));
+        }
         // The library's accesses to memory take time already. The rest of the measured time is the work.
         let left = (one_worker_seconds - free.seconds).max(0.0);
-        let picoseconds = left * 1e12 / free.tally.work.max(1) as f64;
+        let picoseconds = left * 1e12 / free.tally.work as f64;
         progress.inc(1);
         let mut cells = Vec::new();
         for &cores in &cores {

@@ -20,7 +20,7 @@ use purloin_virtual::{MAX_CORES, Machine};
 /// Run a kernel on the virtual cores of another machine
 ///
 /// The threads of the pool are fibres on one thread, time is virtual, and the library's own code runs unchanged. Each
-/// access to shared memory costs what the machine's file says. The same seed gives the same run.
+/// access to shared memory costs what the machine's file says.
 ///
 /// First the command measures the kernel with one worker on this machine. On the virtual machine the kernel's own code
 /// takes as long as here. The model has no limit of memory bandwidth and no cold caches: see docs/virtual.md for what was
@@ -32,10 +32,11 @@ use purloin_virtual::{MAX_CORES, Machine};
 
 Machines: {}; or a file in the form that docs/virtual.md describes.
 
-JSON: kernel, input, machine, seed, and for each scheduler one_worker_seconds (measured here) and cells: cores, seconds,
-speed_up (over one worker), answer, verified, steals, sleeps, wakes, interrupts, events, fingerprint (equal for equal
-runs), and operations: for each kind of operation, count, and lines (of other cores that it touched), transfers (of cache
-lines) and interrupts for one.", Machine::names().collect::<Vec<_>>().join(", ")))]
+JSON: kernel, input, machine, seed, and series: for each scheduler, scheduler, one_worker_seconds (measured here),
+picoseconds_of_a_byte (of counted work) and cells: cores, seconds, speed_up (over one worker), answer, verified, steals,
+steal_attempts, sleeps, wakes, events, fingerprint (equal for equal runs), and operations: for each kind of operation,
+count, and for one: lines (of other cores that it touched), transfers (of cache lines), interrupts (of cores) and
+seconds.", Machine::names().collect::<Vec<_>>().join(", ")))]
 pub struct Args {
     /// A kernel of `purloin list`; without an input, its default input
     #[arg(value_name = "KERNEL[=INPUT]", value_parser = parse_job)]
