@@ -6,7 +6,7 @@ use crate::case::Case;
 use crate::setup::SchedulerName;
 
 pub const HELP: &str = "\
-./x torture: runs random programs on Purloin until one fails, on virtual cores under a hostile schedule
+./x torture: runs random programs on Purloin, on virtual cores under a hostile schedule
 
   --hours H          run for this long; fractions are allowed (default: 0.1, six minutes)
   --seed N           run exactly this program and schedule, and say what happened
@@ -25,7 +25,7 @@ A failure prints what went wrong, a program made as small as possible, and the c
 Exit status: 0 if all promises were kept, 1 after a failure, 2 after a mistake in the command line.
 ";
 
-/// What to run.
+/// A search for failures.
 pub struct Options {
     pub time: Duration,
     pub from: u64,
@@ -35,7 +35,7 @@ pub struct Options {
     pub is_hunt: bool,
 }
 
-/// Which faults to look for.
+/// A search for seeded faults.
 pub struct FaultOptions {
     pub name: Option<String>,
     pub limit: Duration,

@@ -353,7 +353,7 @@ impl Call {
     }
 }
 
-/// What a thread outside of the pools does.
+/// Runs a step of a thread outside of the pools.
 pub struct Thread {
     pub call: Call,
     /// The jobs that it has handed over since it last waited, with their pools.

@@ -7,7 +7,7 @@ use crate::program::Program;
 use crate::random::Random;
 use crate::setup::{SchedulerName, Setup};
 
-/// What to run. Its text repeats it: `7`, or, when the shrinker has changed something, `7,schedule=9,workers=2,calm,-4`.
+/// A program and its schedule. Its text repeats the run: `7`, or, when the shrinker has changed something, `7,schedule=9,workers=2,calm,-4`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Case {
     /// The seed of the program and of the pools' options.

@@ -1,4 +1,4 @@
-//! What a child process does: it runs cases, and tells its parent about them on its standard output.
+//! A child process: it runs cases, and reports each to its parent on standard output.
 //!
 //! | line | meaning |
 //! |---|---|

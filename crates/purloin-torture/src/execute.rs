@@ -17,7 +17,7 @@ use crate::sync::thread;
 use crate::tasks::{Call, Subject};
 use crate::world::{World, catch};
 
-/// How a run has ended.
+/// The outcome of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
     /// The system has refused the threads of a pool.
@@ -47,7 +47,7 @@ impl Failure {
     }
 }
 
-/// What is called if a run on real threads does not end. Nothing can end it but the end of the process.
+/// Reports a run on real threads that does not end. Only the end of the process ends such a run.
 pub type OnHang = fn(&Case, &Failure);
 
 /// Runs a case.

@@ -26,7 +26,7 @@ struct Fault {
     /// A piece of its text that occurs once.
     find: String,
     replace: String,
-    /// What breaks, in a sentence.
+    /// The effect of the fault, in a sentence.
     breaks: String,
     /// Whether only a library that sleeps with time limits shows it.
     #[serde(default)]
@@ -35,7 +35,7 @@ struct Fault {
     scheduler: Option<String>,
 }
 
-/// How a search for a fault has ended.
+/// The end of a search for a fault.
 enum Verdict {
     Found { seconds: f64, how: String },
     NotFound,

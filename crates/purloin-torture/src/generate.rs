@@ -91,7 +91,7 @@ impl Program {
             .iter()
             .filter(|kind| random.below(10) < kind.2)
             .collect();
-        // What a task yields to may be a task that gets its result, and would wait for ever.
+        // A task that yields may run a task that gets its result, and that would wait for ever.
         let has = |kind: Kind| kinds.iter().any(|other| other.0 == kind);
         let yields = has(Kind::Yield);
         let meets_by_force = has(Kind::Meet) && random.one_in(2);

@@ -1,4 +1,4 @@
-//! `./x torture`: random programs on Purloin, until one fails.
+//! `./x torture`: random programs on Purloin.
 //!
 //! A program is a tree of all constructs, made from a seed ([`generate`]). It runs on virtual cores, under an adversary
 //! that chooses the schedule, or on real threads in a build without `--cfg purloin_virtual`. Each construct checks

@@ -126,7 +126,7 @@ pub enum FutureKind {
     Free,
 }
 
-/// What becomes of a handle that was just made.
+/// The use of a handle that was just made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Then {
     Keep,
@@ -172,7 +172,7 @@ pub enum PoolName {
     Other,
 }
 
-/// What a thread outside of the pools does.
+/// A step of a thread outside of the pools.
 #[derive(Debug, Clone)]
 pub enum Outside {
     Call(PoolName, Task),

@@ -31,7 +31,7 @@ pub struct Watched {
     last_line: Instant,
 }
 
-/// What a child tells.
+/// A report of a child.
 pub enum News {
     Runs {
         runs: u64,
@@ -221,7 +221,7 @@ pub fn run_one(case: &Case) -> bool {
             fingerprint,
         } => {
             println!("all promises were kept: {events} events, fingerprint {fingerprint:016x}");
-            // What the statics of the library keep from run to run must not change a run.
+            // The library's statics survive a run, and must not change the next one.
             let again = execute(case, say_failure);
             let is_same = again
                 == Outcome::Kept {

@@ -88,7 +88,7 @@ pub struct Known {
     pub is_given: bool,
 }
 
-/// What all code of a call has in common.
+/// The data that all code of a call shares.
 #[derive(Clone)]
 pub struct Call {
     pub world: &'static World,

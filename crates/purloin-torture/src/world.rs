@@ -1,4 +1,4 @@
-//! What a run of a program writes down, and compares with what the documentation promises.
+//! The records of a run, which are compared with the promises of the documentation.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -65,7 +65,7 @@ impl Payload {
     }
 }
 
-/// What the program has done with one task.
+/// The record of one task.
 struct TaskRecord {
     begins: AtomicU32,
     /// Whether its last step has ended, also by a panic.
@@ -92,7 +92,7 @@ pub struct World {
     broken: Mutex<Option<String>>,
 }
 
-/// What one call from outside, or one job, and all that it waits for, have in common.
+/// The record of one call from outside, or of one job, and of all tasks that it waits for.
 #[derive(Default)]
 pub struct Tree {
     /// The panics that were thrown.
@@ -109,7 +109,7 @@ impl Tree {
     }
 }
 
-/// What a scope has seen.
+/// The record of a scope.
 #[derive(Default)]
 pub struct ScopeRecord {
     pub is_cancelled: AtomicBool,

@@ -26,11 +26,11 @@ pub struct Machine {
     pub sources: Vec<String>,
     /// The cores, and which of them share a cache or a socket.
     pub topology: Topology,
-    /// What it takes to get a cache line.
+    /// The time to get a cache line.
     pub latency: Latency,
-    /// What one core needs for an operation on its own.
+    /// The time that one core needs for an operation on its own.
     pub core: Core,
-    /// What the operating system needs.
+    /// The time that the operating system needs.
     pub system: System,
 }
 
@@ -62,7 +62,7 @@ pub struct Latency {
     pub memory: f64,
 }
 
-/// What one core needs for an operation on its own.
+/// The times that one core needs for operations on its own.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct Core {
@@ -80,7 +80,7 @@ pub struct Core {
     pub clock: f64,
 }
 
-/// What the operating system needs.
+/// The times that the operating system needs.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct System {
@@ -99,7 +99,7 @@ pub struct System {
     pub slice: f64,
     /// `membarrier` without its interrupts.
     pub membarrier: f64,
-    /// What each interrupted core adds to `membarrier`.
+    /// The time that each interrupted core adds to `membarrier`.
     pub interrupt: f64,
     /// The time that an interrupted core loses.
     pub interrupted: f64,

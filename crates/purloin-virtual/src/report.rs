@@ -1,4 +1,4 @@
-//! What a run tells: how it failed, or what its operations have cost.
+//! The outcome of a run: its failure, or the costs of its operations.
 
 use std::fmt;
 use std::time::Duration;
@@ -42,7 +42,7 @@ impl Operation {
     }
 }
 
-/// What all operations of one kind have cost.
+/// The cost of all operations of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Number of operations.
@@ -117,7 +117,7 @@ impl Tally {
 /// A run that has ended.
 #[derive(Clone, Debug)]
 pub struct Report<R> {
-    /// What the program has returned.
+    /// The value that the program has returned.
     pub answer: R,
     /// The virtual time of the whole run.
     pub time: Duration,
@@ -130,7 +130,7 @@ pub struct Report<R> {
 pub struct Waiting {
     /// The name of the thread.
     pub thread: String,
-    /// What the thread waits for, or `nothing` if it runs.
+    /// The reason of its wait, or `nothing` if it runs.
     pub waits_for: String,
 }
 

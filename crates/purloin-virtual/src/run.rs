@@ -94,8 +94,8 @@ impl<'m> Run<'m> {
             // else uses `answer` until then.
             unsafe { *slot = Some(result) };
         });
-        // SAFETY: only the lifetime changes. The engine resumes fibres only before the end of this function, and frees the
-        // stack of a main fibre that has not ended without using it again.
+        // SAFETY: only the lifetime changes. The engine resumes fibres only before the end of this function, and never
+        // resumes a main fibre that has not ended.
         let entry = unsafe { std::mem::transmute::<Box<dyn FnOnce() + '_>, Entry>(entry) };
         let engine = Engine::new(&Settings {
             machine: self.machine,

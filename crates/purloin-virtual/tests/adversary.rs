@@ -29,62 +29,40 @@ fn beside<R: Send + 'static>(
     threads.map(|thread| thread.join().unwrap())
 }
 
-/// Dekker's pattern: each thread stores its word, and looks at the other one's.
+/// Dekker's pattern: each thread stores its word, calls its function, and looks at the other word. Counts the schedules
+/// in which neither thread sees the other one's store.
+macro_rules! missed {
+    ($one:expr, $other:expr) => {
+        count(2_000, || {
+            [0, 0]
+                == beside(
+                    |words| dekker(words, 0, $one),
+                    |words| dekker(words, 1, $other),
+                )
+        })
+    };
+}
+
+fn dekker(words: &[AtomicUsize; 2], mine: usize, between: fn()) -> usize {
+    words[mine].store(1, Relaxed);
+    between();
+    words[1 - mine].load(Relaxed)
+}
+
 #[test]
 fn two_threads_may_miss_each_other_without_a_fence() {
-    let missed = count(2_000, || {
-        let results = beside(
-            |words| {
-                words[0].store(1, Relaxed);
-                words[1].load(Relaxed)
-            },
-            |words| {
-                words[1].store(1, Relaxed);
-                words[0].load(Relaxed)
-            },
-        );
-        results == [0, 0]
-    });
+    let missed = missed!(|| (), || ());
     assert!(missed > 10, "{missed}");
 }
 
 #[test]
 fn two_threads_do_not_miss_each_other_with_fences() {
-    let missed = count(2_000, || {
-        let results = beside(
-            |words| {
-                words[0].store(1, Relaxed);
-                fence(SeqCst);
-                words[1].load(Relaxed)
-            },
-            |words| {
-                words[1].store(1, Relaxed);
-                fence(SeqCst);
-                words[0].load(Relaxed)
-            },
-        );
-        results == [0, 0]
-    });
-    assert_eq!(missed, 0);
+    assert_eq!(missed!(|| fence(SeqCst), || fence(SeqCst)), 0);
 }
 
 #[test]
 fn a_membarrier_is_a_fence_on_both_sides() {
-    let missed = count(2_000, || {
-        let results = beside(
-            |words| {
-                words[0].store(1, Relaxed);
-                words[1].load(Relaxed)
-            },
-            |words| {
-                words[1].store(1, Relaxed);
-                assert!(membarrier());
-                words[0].load(Relaxed)
-            },
-        );
-        results == [0, 0]
-    });
-    assert_eq!(missed, 0);
+    assert_eq!(missed!(|| (), || assert!(membarrier())), 0);
 }
 
 /// Total store order: stores of one thread are seen in their order.

@@ -10,7 +10,7 @@ use purloin_virtual::{Run, sync};
 use super::Args;
 use super::report::{Cell, Report, Series};
 
-/// What a run tells.
+/// The result of a timed run.
 struct Timed {
     seconds: f64,
     answer: String,

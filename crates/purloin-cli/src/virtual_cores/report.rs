@@ -44,7 +44,7 @@ pub struct Cell {
     operations: Vec<Cost>,
 }
 
-/// What the operations of one kind cost.
+/// The costs of one kind of operation.
 #[derive(Serialize)]
 struct Cost {
     kind: &'static str,

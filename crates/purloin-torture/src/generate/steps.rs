@@ -27,7 +27,7 @@ impl Generator<'_> {
             _ => JoinKind::Token,
         };
         let place = match kind {
-            // What they spawn into outer scopes would run under the lock, too.
+            // Their spawns into outer scopes would run under the lock, too.
             JoinKind::Locked(_) => Place {
                 is_locked: true,
                 scopes: 0,

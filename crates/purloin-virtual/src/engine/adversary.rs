@@ -2,24 +2,24 @@
 //!
 //! It has three strategies. One gives each thread a priority and lowers that of the running thread at some points
 //! (probabilistic concurrency testing: Burckhardt, Kothari, Musuvathi, Nagarakatte, ASPLOS 2010). One switches at random.
-//! One stops a thread for up to 100,000 events, as a system does that takes a processor away.
+//! One stops a thread for up to 65,536 events, as a system does that takes a processor away.
 
 use super::Engine;
 use crate::random::Random;
 use crate::report::Failure;
 
-/// What may go wrong in a run. The seed decides when.
+/// The disturbances of a run. The seed decides when each comes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Weather {
-    /// Of this many threads that are started, one is refused; 0 for none.
+    /// Refuses one in this many new threads; 0 refuses none.
     pub refused_threads: u64,
-    /// Of this many events, at one a thread that waits wakes without a reason; 0 for none.
+    /// Wakes a waiting thread without a reason at one in this many events; 0 wakes none.
     pub spurious_wakes: u64,
-    /// Of this many events, at one the clock jumps, by up to a second; 0 for none.
+    /// Lets the clock jump at one in this many events, by up to two seconds; 0 for no jumps.
     pub clock_jumps: u64,
     /// Whether the system refuses `membarrier`.
     pub refuses_membarrier: bool,
-    /// What an event takes, in nanoseconds. On a slow machine, time limits end after few events.
+    /// The duration of an event in nanoseconds. On a slow machine, time limits end after few events.
     pub event_time: u64,
     /// Number of events after which the run fails.
     pub max_events: u64,

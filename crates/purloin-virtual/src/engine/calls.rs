@@ -1,4 +1,4 @@
-//! What a fibre calls, through [`with`](super::with) and [`at`](super::at).
+//! The operations of the running fibre on its machine, called through [`with`](super::with) and [`at`](super::at).
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;

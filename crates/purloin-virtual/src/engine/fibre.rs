@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null;
 
 use corosensei::stack::DefaultStack;
@@ -15,10 +16,10 @@ use crate::sync::Values;
 
 pub(crate) type Routine = Coroutine<(), (), ()>;
 
-/// What a fibre runs. It does not panic.
+/// The code of a fibre. The process aborts if it panics.
 pub(crate) type Entry = Box<dyn FnOnce()>;
 
-/// What a fibre waits for.
+/// The reason of a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Reason {
     Lock,
@@ -69,7 +70,7 @@ pub(crate) struct Fibre {
     pub(crate) wait: u64,
     /// The address at which it waits, or 0.
     address: usize,
-    /// How its last wait ended.
+    /// The end of its last wait.
     pub(crate) woken: Woken,
     /// Whether it was unparked since it last parked.
     pub(crate) has_token: bool,
@@ -90,7 +91,11 @@ impl Fibre {
                 let fibre = engine.fibre;
                 engine.fibres[fibre].yielder = yielder;
             });
-            entry();
+            // A panic here, of the destructor of a thread-local value for example, would unwind into the engine. The standard
+            // library aborts in this case, too.
+            if catch_unwind(AssertUnwindSafe(entry)).is_err() {
+                std::process::abort();
+            }
         });
         Ok(Fibre {
             name,
@@ -157,14 +162,10 @@ impl Fibre {
         self.coroutine = None;
     }
 
-    /// Frees the stack of a fibre that has not ended, without running destructors.
+    /// Leaks the stack and the values of a fibre that has not ended. Leaked values, and the program's answer, may point into the
+    /// stack; the destructors of thread-local values may use the library on a thread that no longer exists.
     pub(crate) fn forget(&mut self) {
-        if let Some(mut coroutine) = self.coroutine.take() {
-            // SAFETY: nothing resumes the fibre, and nothing on its stack is used again: the run is over, and all other
-            // fibres are suspended for good, too.
-            unsafe { coroutine.force_reset() };
-        }
-        // Destructors of thread-local values may use the library on a thread that no longer exists.
+        std::mem::forget(self.coroutine.take());
         std::mem::forget(std::mem::take(&mut self.locals));
     }
 }

@@ -10,7 +10,7 @@
 use super::turns::Time;
 use crate::machine::{MAX_CORES, Machine};
 
-/// What an access does with its line.
+/// A kind of access to a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Access {
     /// A load.
@@ -120,7 +120,7 @@ const SHARED: u32 = u32::MAX;
 
 const LINE: usize = 64;
 
-/// What an access found.
+/// The outcome of an access.
 #[derive(Clone, Copy)]
 pub(crate) struct Found {
     /// The time at which the access is over.

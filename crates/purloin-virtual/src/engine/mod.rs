@@ -67,7 +67,7 @@ pub(crate) fn expect<R>(f: impl FnOnce(&mut Engine) -> R) -> R {
     )
 }
 
-/// How a wait ended.
+/// The end of a wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Woken {
     /// Another fibre woke it.
@@ -134,7 +134,7 @@ pub(crate) struct Engine {
     failure: Option<Failure>,
 }
 
-/// What a run needs.
+/// The settings of a run.
 pub(crate) struct Settings<'m> {
     pub(crate) machine: &'m Machine,
     pub(crate) seed: u64,

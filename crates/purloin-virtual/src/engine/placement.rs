@@ -1,4 +1,4 @@
-//! Which thread runs on which core, as an operating system decides it.
+//! The placement of threads on cores, which an operating system decides.
 //!
 //! A woken thread goes to the core on which it ran last if that core is idle, else to the nearest idle core. A new thread
 //! goes to a cluster with as few busy cores as possible. If no core is idle, the thread queues for its last core; a core

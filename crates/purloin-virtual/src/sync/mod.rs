@@ -1,4 +1,4 @@
-//! What a library takes instead of the standard library's atomics, locks, threads and clocks.
+//! Replacements for the standard library's atomics, locks, threads and clocks.
 //!
 //! On a fibre each operation is an event of the machine. On other threads atomics, locks and thread-local values do what
 //! those of the standard library do, so that statics work everywhere; threads and sleeps exist only in a run.

@@ -55,24 +55,6 @@ mod real {
             f(self.0.get())
         }
     }
-
-    /// Threads of the system: to start one, to wait, to name the current one.
-    pub(crate) mod thread {
-        pub use std::thread::{
-            Builder, JoinHandle, Result, Thread, available_parallelism, current, panicking, park,
-            park_timeout, sleep, yield_now,
-        };
-
-        /// Returns whether a thread has ended.
-        pub fn is_finished(thread: &JoinHandle<()>) -> bool {
-            thread.is_finished()
-        }
-
-        /// Ends the current or next [`park_timeout`] of a thread.
-        pub fn unpark(thread: &JoinHandle<()>) {
-            thread.thread().unpark();
-        }
-    }
 }
 
 #[cfg(not(any(loom, purloin_virtual)))]
@@ -87,41 +69,35 @@ mod virtual_cores {
     pub(crate) use purloin_virtual::sync::{Instant, thread_local};
 
     pub use super::plain::lock;
-    pub use thread::yield_now;
-
-    impl From<super::Operation> for purloin_virtual::Operation {
-        fn from(kind: super::Operation) -> Self {
-            match kind {
-                super::Operation::Other => Self::Other,
-                super::Operation::Search => Self::Search,
-                super::Operation::Steal => Self::Steal,
-                super::Operation::Sleep => Self::Sleep,
-                super::Operation::Wake => Self::Wake,
-            }
-        }
-    }
-
-    /// Threads of the machine.
-    pub(crate) mod thread {
-        pub use purloin_virtual::sync::thread::{
-            Builder, JoinHandle, Result, Thread, available_parallelism, current, panicking, park,
-            park_timeout, sleep, yield_now,
-        };
-
-        /// Returns whether a thread has ended.
-        pub fn is_finished(thread: &JoinHandle<()>) -> bool {
-            thread.is_finished()
-        }
-
-        /// Ends the current or next [`park_timeout`] of a thread.
-        pub fn unpark(thread: &JoinHandle<()>) {
-            thread.thread().unpark();
-        }
-    }
+    pub use super::thread::yield_now;
 }
 
 #[cfg(purloin_virtual)]
 pub use virtual_cores::*;
+
+/// Threads, of the system or of the machine: to start one, to wait, to name the current one.
+#[cfg(not(loom))]
+pub(crate) mod thread {
+    #[cfg(purloin_virtual)]
+    use purloin_virtual::sync::thread as implementation;
+    #[cfg(not(purloin_virtual))]
+    use std::thread as implementation;
+
+    pub use implementation::{
+        Builder, JoinHandle, Result, Thread, available_parallelism, current, panicking, park,
+        park_timeout, sleep, yield_now,
+    };
+
+    /// Returns whether a thread has ended.
+    pub fn is_finished(thread: &JoinHandle<()>) -> bool {
+        thread.is_finished()
+    }
+
+    /// Ends the current or next [`park_timeout`] of a thread.
+    pub fn unpark(thread: &JoinHandle<()>) {
+        thread.thread().unpark();
+    }
+}
 
 #[cfg(loom)]
 mod model {
@@ -250,8 +226,11 @@ pub use model::*;
 
 pub use std::sync::atomic::Ordering;
 
+#[cfg(purloin_virtual)]
+pub(crate) use purloin_virtual::{Operation, sync::counted_as};
+
 /// A kind of operation whose cost a run on virtual cores counts.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[cfg(not(purloin_virtual))]
 pub(crate) enum Operation {
     Other,
     Search,
@@ -261,15 +240,10 @@ pub(crate) enum Operation {
 }
 
 /// Calls `f`. On virtual cores, counts the cache lines that it touches as an operation of this kind.
+#[cfg(not(purloin_virtual))]
 #[inline(always)]
-pub(crate) fn counted_as<R>(kind: impl FnOnce(&R) -> Operation, f: impl FnOnce() -> R) -> R {
-    #[cfg(purloin_virtual)]
-    return purloin_virtual::sync::counted_as(|result| kind(result).into(), f);
-    #[cfg(not(purloin_virtual))]
-    {
-        let _ = kind;
-        f()
-    }
+pub(crate) fn counted_as<R>(_: impl FnOnce(&R) -> Operation, f: impl FnOnce() -> R) -> R {
+    f()
 }
 
 /// The standard library's atomics and locks: for statics, and for what no model checks.
