@@ -65,6 +65,15 @@ struct Source<I> {
     has_ended: AtomicBool,
 }
 
+/// Sets a flag when it is dropped, in the course of a panic.
+struct SetOnDrop<'f>(&'f AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 impl<I: Iterator> Bridged<I> {
     fn part(source: Arc<Source<I>>) -> Self {
         Bridged {
@@ -86,7 +95,10 @@ impl<I: Iterator> Bridged<I> {
     fn take_now(&self) -> Option<I::Item> {
         let start = ticks();
         let mut iterator = self.lock(start)?;
+        // Not the lock's poison: it also tells of panics that began elsewhere, while this thread runs destructors.
+        let ends = SetOnDrop(&self.source.has_ended);
         let item = iterator.as_mut().and_then(Iterator::next);
+        std::mem::forget(ends);
         self.is_fast
             .set(ticks().wrapping_sub(start) < tunables::FAST_ITEM.get());
         if item.is_none() {
@@ -107,11 +119,10 @@ impl<I: Iterator> Bridged<I> {
     fn lock(&self, start: u64) -> Option<MutexGuard<'_, Option<I>>> {
         loop {
             match self.source.iterator.try_lock() {
+                // No part asks an iterator that has panicked.
+                Ok(_) | Err(TryLockError::Poisoned(_)) if self.has_ended() => return None,
                 Ok(iterator) => return Some(iterator),
-                Err(TryLockError::Poisoned(_)) => {
-                    self.source.has_ended.store(true, Ordering::Relaxed);
-                    return None;
-                }
+                Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
                 Err(TryLockError::WouldBlock)
                     if ticks().wrapping_sub(start) > tunables::FAST_ITEM.get() =>
                 {
