@@ -195,12 +195,13 @@ impl<S: Scheduler> Inbox<S> {
         let job = take(&mut jobs);
         self.background
             .store(jobs.background.len(), Ordering::Relaxed);
-        // Release: an idle worker becomes active before it takes a job, and a thread that sees the
-        // shorter queue sees that.
-        self.len.store(jobs.len(), Ordering::Release);
         if job.is_some() {
-            self.begun.fetch_add(1, Ordering::Relaxed);
+            // Release: an idle worker becomes active before it takes a job, and a thread that sees the number sees
+            // that.
+            self.begun.fetch_add(1, Ordering::Release);
         }
+        // Release: a thread that sees the shorter queue sees that, too, and the number.
+        self.len.store(jobs.len(), Ordering::Release);
         job
     }
 

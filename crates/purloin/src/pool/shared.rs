@@ -171,13 +171,30 @@ impl<S: Scheduler> Shared<S> {
         self.call_idle_worker();
     }
 
-    /// Returns whether the pool was dropped and nothing runs in it. Until then idle workers stay:
-    /// a task that runs may need them.
+    /// Returns whether the pool was dropped, nothing runs in it, and no job and no mail is left. Until then idle
+    /// workers stay: a task that runs may need them, and so may a job that it leaves.
+    ///
+    /// The looks at the workers and at the queues come one after the other. If no worker has taken anything
+    /// meanwhile, all are true at the time of the last one: a worker becomes active only by a job, by mail, or by a steal from
+    /// an active worker.
     pub(super) fn is_over(&self) -> bool {
-        let is_any_needed = || self.started().iter().any(Remote::keeps_pool);
-        let is_over = self.sleep.is_over(is_any_needed);
-        // Acquire: see `Me::set_active`.
+        if !self.sleep.is_stopping() {
+            return false;
+        }
+        let taken = || (self.inbox.begun(), self.sleep.mail_taken());
+        let before = taken();
+        // Acquire: whoever has taken something that is counted is active, or was.
         fence(Ordering::Acquire);
-        is_over
+        let is_any_needed = || self.started().iter().any(Remote::keeps_pool);
+        if !self.sleep.is_over(is_any_needed) {
+            return false;
+        }
+        // Acquire: see `Me::set_active`. What a worker has left before it became inactive is in the queues.
+        fence(Ordering::Acquire);
+        let is_awaited = |worker: &Remote<S>| worker.has_mail() && !worker.may_pool_end();
+        let is_any_left = !self.inbox.is_empty() || self.started().iter().any(is_awaited);
+        // Acquire: whoever has made a queue shorter has counted what it took.
+        fence(Ordering::Acquire);
+        !is_any_left && taken() == before
     }
 }

@@ -28,6 +28,8 @@ pub struct Sleep {
     last_outside: AtomicUsize,
     /// Not 0 once the pool is being dropped.
     stopping: AtomicUsize,
+    /// Number of messages that workers have taken, modulo 2⁶⁴.
+    mail_taken: AtomicUsize,
     pub(super) parkers: AppendVec<CachePadded<Parker>>,
     /// Starts the thread of a worker that has none yet.
     start: Start,
@@ -69,6 +71,7 @@ impl Sleep {
             napper: AtomicUsize::new(0),
             last_outside: AtomicUsize::new(0),
             stopping: AtomicUsize::new(0),
+            mail_taken: AtomicUsize::new(0),
             parkers: AppendVec::with_capacity(workers + spares),
             start,
             waiting_for_index: AtomicUsize::new(0),
@@ -204,11 +207,19 @@ impl Sleep {
         self.parkers[worker].messages.load(Ordering::Acquire) > 0
     }
 
-    /// Counts a message that a worker has taken.
+    /// Counts a message that a worker has taken. The worker is active.
     pub fn took_mail(&self, worker: usize) {
+        // Release: whoever sees the number sees that the worker is active, and whoever sees one message less sees the
+        // number.
+        self.mail_taken.fetch_add(1, Ordering::Release);
         self.parkers[worker]
             .messages
-            .fetch_sub(1, Ordering::Relaxed);
+            .fetch_sub(1, Ordering::Release);
+    }
+
+    /// Returns how many messages workers have taken.
+    pub fn mail_taken(&self) -> usize {
+        self.mail_taken.load(Ordering::Relaxed)
     }
 
     /// Marks the pool as stopping, and wakes all workers. From now on a worker ends when it is idle

@@ -220,8 +220,7 @@ impl<'m, S: Scheduler> Search<'m, S> {
             }
             me.set_active(false);
         }
-        // The mail last: a job that has ended may have sent some.
-        if is_stopping && pool.is_over() && !me.has_mail() {
+        if is_stopping && pool.is_over() {
             return Some(Work::Stop);
         }
         S::Protocol::look(self).map(Work::Stolen)
