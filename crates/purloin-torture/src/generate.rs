@@ -66,9 +66,7 @@ struct Generator<'r> {
     has_locks: bool,
     /// Whether a task spins already until another worker has run a task.
     has_met: bool,
-    /// Whether that task is taken by force. A spare worker without a thread may miss a task that is pushed at the moment
-    /// when it gets the processor of a blocked worker: it has no timed sleep. So in such a program no worker blocks
-    /// outside of its pool.
+    /// Whether that task is taken by force.
     meets_by_force: bool,
     max_steps: usize,
 }
@@ -97,7 +95,6 @@ impl Program {
         let meets_by_force = has(Kind::Meet) && random.one_in(2);
         let kinds = kinds.into_iter().filter(|kind| match kind.0 {
             Kind::Future => !yields,
-            Kind::Call => !meets_by_force,
             _ => true,
         });
         let weighted = kinds.flat_map(|kind| std::iter::repeat_n(kind.0, kind.1));
@@ -208,7 +205,7 @@ impl Generator<'_> {
     /// Returns whether a task may wait for a thread outside of its pool: a spare worker takes its place. A worker that blocks
     /// so takes part in no broadcast.
     fn has_spares(&self, pool: PoolName) -> bool {
-        !self.has(Kind::Broadcast) && !self.meets_by_force && self.has_many_spares(pool)
+        !self.has(Kind::Broadcast) && self.has_many_spares(pool)
     }
 
     fn has_many_spares(&self, pool: PoolName) -> bool {
