@@ -234,7 +234,7 @@ pub unsafe trait TaskPool<S: Scheduler<TaskPool = Self>>:
 }
 
 /// The way in which workers answer thieves and steal. The runtime calls each method on the thread of the
-/// worker `me`, and [`pass_on`](Self::pass_on) on any worker's thread.
+/// worker `me`, and [`pass_on`](Self::pass_on) and [`pass_on_all`](Self::pass_on_all) on any thread.
 ///
 /// # Safety
 ///
@@ -273,6 +273,16 @@ pub unsafe trait Protocol<S: Scheduler> {
     /// the victim has tasks and no thief is awake.
     fn pass_on(victim: &Remote<S>) {
         let _ = victim;
+    }
+
+    /// Any thread: does so for the tasks of each of these workers but those that `is_ours` picks. If not `is_thorough`, it
+    /// may leave out workers that will look for sleepers themselves, or leave them to a worker that searches.
+    fn pass_on_all(workers: &[Remote<S>], is_thorough: bool, is_ours: &dyn Fn(&Remote<S>) -> bool) {
+        let _ = is_thorough;
+        let others = workers.iter().filter(|worker| !is_ours(worker));
+        others
+            .filter(|worker| worker.is_active())
+            .for_each(Self::pass_on);
     }
 }
 

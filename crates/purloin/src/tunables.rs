@@ -74,6 +74,9 @@ tunables! {
     /// A victim that has not answered for this long counts as silent: it is in a leaf. The time is longer
     /// than `membarrier` takes.
     SILENT_AFTER: Time = if cfg!(loom) { 0 } else { micros(30) };
+    /// Number of rounds after which a searching worker clears the announcements of workers that have nothing for it.
+    /// While tasks are scarce and searches short, the workers would otherwise pass the words of announcements to and fro.
+    LOOKS: Number = if cfg!(loom) { 0 } else { 8 };
     /// Minimum number of rounds in which a worker tries force before it sleeps.
     MIN_FORCING_ROUNDS: Number = if cfg!(loom) { 1 } else { 8 };
     /// Limit of the first sleep of a search. It doubles up to MAX_SLEEP_LIMIT while any other worker is

@@ -213,7 +213,7 @@ impl<S: Scheduler> Shared<S> {
                 // A processor waits for one of these workers already. The watch does not end before they
                 // are in the reserve, where later tasks find them.
                 self.sleep.retry_set_aside();
-                self.look_for_others(|_| false);
+                self.look_for_others(true, |_| false);
             }
             if !self.is_watch_needed() {
                 handed_off.clear();
@@ -224,7 +224,7 @@ impl<S: Scheduler> Shared<S> {
                 self.warn_once(&self.rescue.has_warned, || self.stuck_text(has_set_aside));
             } else if !(lacks_workers || has_set_aside || is_busy) && self.options.rescues_calls {
                 handed_off.extend(self.hand_off_processor(None));
-                self.look_for_others(|_| false);
+                self.look_for_others(true, |_| false);
             }
         }
     }

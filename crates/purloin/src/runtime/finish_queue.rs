@@ -188,7 +188,7 @@ impl<S: Scheduler> Awaited<S> for Queue<S> {
         let time = match owner.tasks.offers_nothing() {
             true => wait
                 .limit_of_anything()
-                .or_else(|| wait.backoff.sleep_limit(true)),
+                .or_else(|| wait.backoff.sleep_limit(|_| true)),
             false => {
                 S::Protocol::answer(owner, Point::Sleep);
                 recheck_interval()

@@ -20,6 +20,11 @@ use crate::victim::Walk;
 ///
 /// The implementor upholds the [rules](crate::scheduler).
 pub unsafe trait PublicTasks<S: Scheduler<TaskPool = Self>>: TaskPool<S> {
+    /// Whether tasks become public only in answer to a request. If so, an idle worker visits only workers that have
+    /// announced themselves: each other worker has an unanswered request, and will announce itself when it
+    /// makes tasks public.
+    const ANNOUNCES: bool = false;
+
     /// Owner only: makes tasks public. Returns the number of tasks that became public.
     fn publish(&self, what: Publish) -> usize;
 
@@ -120,7 +125,7 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
             }
             Point::Sleep if !tasks.offers_nothing() => _ = publish_and_wake(me, Publish::All),
             // A sleeping worker has asked only the workers that were active when it fell asleep.
-            Point::Active if me.pool().sleep.is_needed_by_others(me.index()) => {
+            Point::Active if me.pool().sleep.became_active(me.index()) => {
                 tasks.request();
             }
             Point::Blocked(_)
@@ -147,8 +152,13 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
                 return Some(stolen);
             }
         }
+        let skips = S::TaskPool::ANNOUNCES && walk.is_full_circle() && !search.is_thorough;
         while let Some(victim) = walk.next() {
+            if skips && !me.pool().sleep.offers.has(victim) {
+                continue;
+            }
             let victim = &me.remote().peers()[victim];
+            let may_withdraw = skips && search.backoff.has_looked() && has_old_request(victim);
             if victim.is_polling() {
                 walk.met_thief();
             } else if victim.is_active()
@@ -156,10 +166,14 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
             {
                 return Some(stolen);
             }
+            if may_withdraw && has_no_task(victim) {
+                withdraw(victim);
+            }
         }
         // Spare workers come after the regular ones.
         let mut spares = me.remote().peers()[me.pool().workers..]
             .iter()
+            .filter(|spare| !skips || me.pool().sleep.offers.has(spare.index()))
             .filter(|spare| spare.is_active() && spare.index() != me.index());
         spares.find_map(|victim| attempt(me.timer().now(), me, victim, &mut search.backoff))
     }
@@ -174,7 +188,11 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
             return Slept::Woken;
         }
         let time = search.sleep_limit();
-        search.sleep(time, || finds_anything(me.active_others()))
+        let is_thorough = search.is_thorough || !S::TaskPool::ANNOUNCES;
+        search.sleep(time, || match is_thorough {
+            true => finds_anything(me.active_others()),
+            false => finds_announced(me),
+        })
     }
 
     fn leapfrog(
@@ -203,6 +221,36 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
             }
             if tasks.offers() != Offer::Nothing {
                 sleep.published(victim.index());
+            }
+        }
+    }
+
+    fn pass_on_all(workers: &[Remote<S>], is_thorough: bool, is_ours: &dyn Fn(&Remote<S>) -> bool) {
+        let is_victim = |worker: &&Remote<S>| worker.is_active() && !is_ours(worker);
+        if is_thorough {
+            return workers.iter().filter(is_victim).for_each(Self::pass_on);
+        }
+        let sleep = &workers[0].pool().sleep;
+        if sleep.is_any_searching() {
+            // The searching worker finds what there is, or passes on in its turn.
+            return;
+        }
+        if !S::TaskPool::ANNOUNCES {
+            return workers.iter().filter(is_victim).for_each(Self::pass_on);
+        }
+        // A worker that has just started may be missing here. It looks for sleepers when it publishes.
+        let announced = |of: usize| workers.get(of).filter(is_victim);
+        let awaited = sleep.awaited.iter().filter(|&of| sleep.offers.has(of));
+        awaited.filter_map(announced).for_each(Self::pass_on);
+        let others = sleep.offers.iter().filter(|&of| !sleep.awaited.has(of));
+        for victim in others.filter_map(announced) {
+            if !sleep.leaves_sleepers() {
+                break;
+            }
+            let may_withdraw = has_old_request(victim);
+            Self::pass_on(victim);
+            if may_withdraw && has_no_task(victim) && withdraw(victim) {
+                Self::pass_on(victim);
             }
         }
     }
@@ -299,6 +347,8 @@ fn steal_or_ask<S: ReachesIn>(
         }
         Claim::Forced(slot) => {
             thief.count(Count::ForcedSteals);
+            // The victim does not announce what it has left.
+            thief.pool().sleep.offers.announce(victim.index());
             slot
         }
         failed @ (Claim::Nothing | Claim::Lost | Claim::Stale) => {
@@ -329,12 +379,68 @@ fn finds_anything<'m, S: ReachesIn>(victims: impl Iterator<Item = &'m Remote<S>>
     for victim in victims.clone() {
         let tasks = &victim.tasks;
         let was_pending = !tasks.request();
-        found |= match tasks.offers() {
+        let offer = tasks.offers();
+        if S::TaskPool::ANNOUNCES && offer != Offer::Nothing {
+            victim.pool().sleep.offers.announce(victim.index());
+        }
+        found |= match offer {
             Offer::Public => true,
             Offer::Private => was_pending,
             Offer::Nothing => false,
         };
     }
-    let has_tasks = |victim: &Remote<S>| victim.tasks.offers() != Offer::Nothing;
-    found || UNTIMED && asymmetric::available() && asymmetric::heavy() && { victims }.any(has_tasks)
+    found || UNTIMED && is_any_left(victims)
+}
+
+/// Returns whether a worker seems to have no task, public or private.
+fn has_no_task<S: ReachesIn>(worker: &Remote<S>) -> bool {
+    !worker.is_active() || worker.tasks.offers() == Offer::Nothing
+}
+
+/// Returns whether a worker has a request that it has not answered, or needs none because it is not active. Ask this before a
+/// new request.
+fn has_old_request<S: ReachesIn>(worker: &Remote<S>) -> bool {
+    !worker.is_active() || worker.tasks.is_requested()
+}
+
+/// Clears the announcement of a worker that seems to have no task, and has not answered an older request. Returns whether it
+/// is worth another visit now: it has tasks, or has answered the request.
+///
+/// A worker with private tasks stays announced. It may be in a leaf, and not answer. Then only a thief that uses force can
+/// take them, and if every other worker is busy or asleep, the last worker that searches must leave them to a sleeper.
+fn withdraw<S: ReachesIn>(victim: &Remote<S>) -> bool {
+    let offers = &victim.pool().sleep.offers;
+    let has_answered = || victim.is_active() && !victim.tasks.is_requested();
+    offers.withdraw(victim.index(), has_answered, || !has_no_task(victim))
+}
+
+/// Does what [`finds_anything`] does, but looks only at workers that have announced themselves.
+fn finds_announced<S: ReachesIn>(me: Me<'_, S>) -> bool {
+    let mut found = false;
+    for victim in me.pool().sleep.offers.iter() {
+        if victim == me.index() {
+            continue;
+        }
+        let Some(victim) = me.remote().peers().get(victim) else {
+            continue;
+        };
+        let is_new = victim.is_active() && victim.tasks.request();
+        found |= match has_no_task(victim) {
+            true => !is_new && withdraw(victim),
+            false => !is_new || victim.tasks.offers() == Offer::Public,
+        };
+    }
+    found || UNTIMED && is_any_left(me.active_others())
+}
+
+/// Executes a fence on every processor, and returns whether any of these workers has a task. Announces the first one that has.
+fn is_any_left<'m, S: ReachesIn>(mut workers: impl Iterator<Item = &'m Remote<S>>) -> bool {
+    if !(asymmetric::available() && asymmetric::heavy()) {
+        return false;
+    }
+    let left = workers.find(|worker| worker.tasks.offers() != Offer::Nothing);
+    if let Some(worker) = left {
+        worker.pool().sleep.offers.announce(worker.index());
+    }
+    left.is_some()
 }

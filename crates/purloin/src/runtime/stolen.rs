@@ -273,7 +273,7 @@ impl<S: Scheduler> Awaited<S> for StolenTask<'_, S> {
             false => wait.limit_of_anything().or_else(recheck_interval),
         };
         if leapfrogs && nap.is_none() {
-            let limit = wait.backoff.sleep_limit(true);
+            let limit = wait.backoff.sleep_limit(|_| true);
             let slept = sleep.sleep_blocked(me.index(), self.holder.index(), limit, || {
                 self.is_over() || me.has_mail() || S::Protocol::should_stay_awake(me, self.holder)
             });

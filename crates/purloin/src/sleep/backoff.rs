@@ -204,6 +204,11 @@ impl Backoff {
         self.elapsed >= tunables::SILENT_AFTER.get()
     }
 
+    /// Returns whether the worker has looked around several times, and found nothing.
+    pub fn has_looked(&self) -> bool {
+        u64::from(self.rounds) >= tunables::LOOKS.get()
+    }
+
     /// Spins for a moment. Returns false once it is time to sleep.
     pub(crate) fn pause(&mut self) -> bool {
         if self.is_over {
@@ -233,14 +238,18 @@ impl Backoff {
 
     /// Returns how long the next sleep may last, or `None` for no limit. The first sleep of a
     /// search always has a limit; later ones do while any other worker is active, and the limit
-    /// doubles each time.
-    pub(crate) fn sleep_limit(&mut self, is_any_active: bool) -> Option<Duration> {
-        if UNTIMED || self.timed_sleeps > 0 && !is_any_active {
+    /// doubles each time. `is_any_active` may err towards true while its argument, the limit, is short.
+    pub(crate) fn sleep_limit(
+        &mut self,
+        is_any_active: impl FnOnce(Duration) -> bool,
+    ) -> Option<Duration> {
+        let limit = doubled(tunables::MIN_SLEEP_LIMIT.get(), self.timed_sleeps.into());
+        let limit = limit.min(tunables::MAX_SLEEP_LIMIT.get());
+        if UNTIMED || self.timed_sleeps > 0 && !is_any_active(limit) {
             return None;
         }
-        let limit = doubled(tunables::MIN_SLEEP_LIMIT.get(), self.timed_sleeps.into());
         self.timed_sleeps += 1;
-        Some(limit.min(tunables::MAX_SLEEP_LIMIT.get()))
+        Some(limit)
     }
 
     /// Returns how long to nap, or `None` if the worker should sleep instead.

@@ -24,7 +24,7 @@
 //! # No wake-up is lost
 //!
 //! The worker that receives a processor is registered as a sleeper. After a fence, the worker that
-//! hands it off looks for tasks on behalf of the receiver, and posts requests to the other workers:
+//! hands it off looks for tasks on behalf of the receiver, and posts requests to workers that may have some:
 //! see [the page on waiting](super). It does so again after each timed sleep, because the receiver
 //! itself sleeps without a limit. It does not count the tasks that it would take itself.
 //!

@@ -14,7 +14,8 @@
 //! ([`handoff`]). An idle worker that is woken for tasks soon after it fell asleep spins for longer
 //! the next time.
 //!
-//! In a pool that has nothing to do, no timer runs after the first millisecond, so sleeping costs
+//! In a pool that has nothing to do, timers run for a millisecond, or an eighth of a second if the thread of a
+//! worker has ended. Then sleeping costs
 //! nothing. While another worker is active, a sleeper wakes up now and then and looks for tasks:
 //! after two milliseconds, four, and so on up to an eighth of a second.
 //!
@@ -30,11 +31,19 @@
 //!   requests may come only after its first push.
 //! - A worker that publishes wakes no sleeper while another worker is **searching**, because the
 //!   searcher will find the tasks. A searcher that has found work first stops searching, and then
-//!   **passes on**: on behalf of the sleepers it posts a new request to every active worker,
-//!   because answered requests are gone. If a worker has tasks that a thief could take, public or
-//!   by force, the searcher wakes a sleeper. Each woken worker passes on in turn. So sleepers wake
-//!   one after the other while there is work, and the worker that publishes pays for only one
-//!   wake-up.
+//!   **passes on**, unless another worker searches. On behalf of the sleepers it posts new requests to
+//!   active workers, because answered requests are gone. It does so until it has found one that has
+//!   tasks that a thief could take, public or by force, and wakes a sleeper for them. Each woken worker
+//!   passes on in turn. So sleepers wake one after the other while there is work, and the worker that
+//!   publishes pays for only one wake-up.
+//! - If another worker searches, that one passes on when it finds work. If it finds none, it looks once
+//!   more after it has registered as a sleeper.
+//! - Under the default scheduler, a search, a last look before a sleep, and a worker that passes on visit
+//!   only workers that have [announced](offers) themselves. All others have a request that they have
+//!   not answered.
+//! - A blocked worker that sleeps until its holder publishes also relies on searchers: one of them may
+//!   take the answer to its request. So a worker that passes on asks each announced worker anew that is
+//!   awaited.
 //! - A blocked worker also passes on when it has taken a task, and when it was woken for a task but
 //!   the awaited task was already done.
 //! - No worker sleeps without a limit while there is a task that it could take by force. If a
@@ -105,6 +114,7 @@ mod handoff;
 mod latch;
 #[cfg(all(loom, test))]
 mod models;
+mod offers;
 mod parker;
 mod protocol;
 mod sleepers;

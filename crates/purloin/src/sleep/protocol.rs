@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
+use super::offers::{Offers, WorkerSet};
 use super::parker::Parker;
 use super::sleepers::{Processors, Sleeper, Sleepers, ThreadIndices};
 use crate::append_vec::AppendVec;
@@ -19,6 +20,10 @@ pub struct Sleep {
     /// Number of idle workers registered as sleepers.
     pub(super) asleep: CachePadded<AtomicUsize>,
     sleepers: Mutex<Sleepers>,
+    /// The workers that idle workers should visit.
+    pub(crate) offers: Offers,
+    /// The workers for whose tasks a blocked worker sleeps. It changes only under the lock of the sleepers.
+    pub(crate) awaited: WorkerSet,
     /// Number of workers with a processor beyond the number of processors: see
     /// [`super::handoff`].
     pub(super) surplus: CachePadded<AtomicUsize>,
@@ -67,6 +72,8 @@ impl Sleep {
                 processors: Processors::new(workers, spares),
                 indices: ThreadIndices::new(workers),
             }),
+            offers: Offers::new(workers + spares),
+            awaited: WorkerSet::new(workers + spares),
             surplus: CachePadded::new(AtomicUsize::new(0)),
             napper: AtomicUsize::new(0),
             last_outside: AtomicUsize::new(0),
@@ -106,7 +113,8 @@ impl Sleep {
     pub fn published(&self, by: usize) -> bool {
         // Orders the publication before the look for sleepers.
         fence(Ordering::SeqCst);
-        let is_searching = self.searching.load(Ordering::Relaxed) > 0;
+        self.offers.announce(by);
+        let is_searching = self.is_any_searching();
         if !is_searching && self.has_sleepers(by) {
             self.wake_one(by);
         }
@@ -146,12 +154,12 @@ impl Sleep {
         self.searching.load(Ordering::Relaxed) + self.asleep.load(Ordering::Relaxed)
     }
 
-    /// Returns whether worker `of`, which has just become active, should post a request to itself
-    /// on behalf of idle workers. For sleepers it must. A searcher would post one itself, but
-    /// perhaps only after the first push.
-    pub fn is_needed_by_others(&self, of: usize) -> bool {
+    /// Announces a worker that has just become active. Returns whether it should post a request to itself on behalf of
+    /// idle workers. For sleepers it must. A searcher would post one itself, but perhaps only after the first push.
+    pub fn became_active(&self, worker: usize) -> bool {
         fence(Ordering::SeqCst);
-        self.has_sleepers(of) || self.searching.load(Ordering::Relaxed) > 0
+        self.offers.announce(worker);
+        self.has_sleepers(worker) || self.is_any_searching()
     }
 
     /// Wakes one sleeper for the tasks of worker `of`: a worker that is blocked on `of`, because it
@@ -186,6 +194,16 @@ impl Sleep {
             // Workers without a thread are set aside now. The watcher lets this worker try again.
             may_start = false;
         }
+    }
+
+    /// Returns whether an idle worker looks for work.
+    pub fn is_any_searching(&self) -> bool {
+        self.searching.load(Ordering::Relaxed) > 0
+    }
+
+    /// Returns whether idle workers sleep, and none searches that would wake them.
+    pub fn leaves_sleepers(&self) -> bool {
+        !self.is_any_searching() && self.asleep.load(Ordering::Relaxed) > 0
     }
 
     /// Wakes a worker, whether or not it is registered as a sleeper.
@@ -269,7 +287,9 @@ impl Sleep {
                 self.searching.fetch_sub(1, Ordering::Relaxed);
             }
             Some(of) => {
-                self.parkers[of].awaited.fetch_add(1, Ordering::Relaxed);
+                if self.parkers[of].awaited.fetch_add(1, Ordering::Relaxed) == 0 {
+                    self.awaited.add(of);
+                }
             }
         }
         self.rebalance(&mut sleepers);
@@ -289,7 +309,9 @@ impl Sleep {
                 self.asleep.fetch_sub(1, Ordering::Relaxed);
             }
             Some(of) => {
-                self.parkers[of].awaited.fetch_sub(1, Ordering::Relaxed);
+                if self.parkers[of].awaited.fetch_sub(1, Ordering::Relaxed) == 1 {
+                    self.awaited.remove(of);
+                }
             }
         }
     }
@@ -408,7 +430,7 @@ impl Sleep {
     }
 
     /// Ends a search. Workers that have published or pushed counted on the search, so the caller
-    /// must now check whether any tasks are left for the sleepers.
+    /// must now check whether any tasks are left for the sleepers, unless another worker searches.
     pub fn stop_searching(&self) {
         self.searching.fetch_sub(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);

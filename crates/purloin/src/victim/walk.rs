@@ -112,6 +112,11 @@ impl Walk {
         Some(self.victims[place] as usize)
     }
 
+    /// Returns whether each round visits all victims.
+    pub(crate) fn is_full_circle(&self) -> bool {
+        self.sets.is_none()
+    }
+
     /// Records that the last victim is itself a thief: it has no work.
     pub(crate) fn met_thief(&mut self) {
         if let Some(sets) = &mut self.sets {

@@ -101,7 +101,7 @@ impl<S: Scheduler> Host for Remote<S> {
         if handed_off.is_some() {
             me.count(Count::Handoffs);
         }
-        me.pool().look_for_others(|_| false);
+        me.pool().look_for_others(true, |_| false);
         f();
     }
 

@@ -11,6 +11,7 @@ use crate::sleep::{Backoff, Slept, TinyTasks};
 use crate::stats::Count;
 use crate::sync::{Instant, Operation, Ordering, counted_as, fence};
 use crate::tracing::buffer::Record;
+use crate::tunables;
 use crate::unwind::AbortOnUnwind;
 
 /// Runs a worker on this thread, until the pool ends. The worker counts as searching: the threads of
@@ -111,7 +112,7 @@ fn find<S: Scheduler>(me: Me<'_, S>) -> Work<S> {
     let mut search = Search::begin(me);
     loop {
         if pool.sleep.enter_reserve(me.index()) || pool.sleep.yield_thread_index(me.index()) {
-            pass_on_all(pool);
+            pass_on_search(me);
             me.set_polling(false);
             pool.sleep.wait_for_processor(me.index());
             search = Search::begin(me);
@@ -120,7 +121,7 @@ fn find<S: Scheduler>(me: Me<'_, S>) -> Work<S> {
             let work = search.look()?;
             pool.sleep.stop_searching();
             if let Work::Injected(_) | Work::Stolen(_) = work {
-                pass_on_all(pool);
+                pass_on_search(me);
             }
             Some(work)
         });
@@ -140,6 +141,8 @@ pub(crate) fn look_once<S: Scheduler>(me: Me<'_, S>, backoff: &mut Backoff) -> O
         me,
         backoff: std::mem::replace(backoff, Backoff::new(me.core().spin_time.get())),
         is_fresh: false,
+        is_thorough: true,
+        since_thorough: Instant::now(),
     };
     me.walk().start();
     let stolen = S::Protocol::look(&mut search);
@@ -151,7 +154,7 @@ pub(crate) fn look_once<S: Scheduler>(me: Me<'_, S>, backoff: &mut Backoff) -> O
 /// while `f` runs.
 fn interrupt<S: Scheduler>(me: Me<'_, S>, f: impl FnOnce()) {
     me.pool().sleep.stop_searching();
-    pass_on_all(me.pool());
+    pass_on_search(me);
     f();
     me.pool().sleep.start_searching();
 }
@@ -164,6 +167,10 @@ pub struct Search<'m, S: Scheduler> {
     pub backoff: Backoff,
     /// Whether the worker has looked at no victim yet.
     pub is_fresh: bool,
+    /// Whether the worker looks at every victim. Other looks may leave out victims from which it expects nothing.
+    pub is_thorough: bool,
+    /// The last time when it became thorough, or else the begin of the search.
+    since_thorough: Instant,
 }
 
 impl<'m, S: Scheduler> Search<'m, S> {
@@ -174,13 +181,21 @@ impl<'m, S: Scheduler> Search<'m, S> {
             me,
             backoff: Backoff::new(me.core().spin_time.get()),
             is_fresh: true,
+            is_thorough: false,
+            since_thorough: Instant::now(),
         }
     }
 
     /// Returns how long to sleep at most, or `None` to sleep until something wakes the worker. The
     /// limit doubles from sleep to sleep while any other worker is active.
     pub fn sleep_limit(&mut self) -> Option<Duration> {
-        let is_any_active = self.me.active_others().next().is_some();
+        let (me, pool) = (self.me, self.me.pool());
+        // The count of idle workers is one line, whatever the number of workers. But a worker may be neither idle nor
+        // active: its thread may have ended.
+        let is_any_active = |limit| match pool.sleep.idle() < pool.workers {
+            true if limit < tunables::MAX_SLEEP_LIMIT.get() => true,
+            _ => me.active_others().next().is_some(),
+        };
         self.backoff.sleep_limit(is_any_active)
     }
 
@@ -198,6 +213,12 @@ impl<'m, S: Scheduler> Search<'m, S> {
     fn restart(&mut self, slept: Slept) {
         self.me.set_polling(true);
         self.me.walk().start();
+        // In a model every interval is long, and most searches should visit only announced workers.
+        let is_due = self.since_thorough.elapsed() >= tunables::MIN_SLEEP_LIMIT.get();
+        self.is_thorough = is_due && !cfg!(loom);
+        if self.is_thorough {
+            self.since_thorough = Instant::now();
+        }
         let spin_time = self.backoff.restart(slept);
         self.me.core().spin_time.set(spin_time);
     }
@@ -233,18 +254,17 @@ impl<'m, S: Scheduler> Search<'m, S> {
 /// The task that it has taken may have been the answer to the sleepers' requests. Other tasks may
 /// have become public, or may have been pushed, while the searching worker was expected to find
 /// them.
-fn pass_on_all<S: Scheduler>(pool: &Shared<S>) {
-    pass_on(pool, pool.started().iter());
+fn pass_on_search<S: Scheduler>(me: Me<'_, S>) {
+    pass_on(me.pool(), false, |worker| worker.index() == me.index());
 }
 
-/// Wakes a sleeper for the tasks of these workers, or for work from outside.
-pub(crate) fn pass_on<'m, S: Scheduler>(
+/// Wakes a sleeper for work from outside, or for the tasks of any worker but those that `is_ours` picks.
+pub(crate) fn pass_on<S: Scheduler>(
     pool: &Shared<S>,
-    workers: impl Iterator<Item = &'m Remote<S>>,
+    is_thorough: bool,
+    is_ours: impl Fn(&Remote<S>) -> bool,
 ) {
-    for worker in workers.filter(|worker| worker.is_active()) {
-        S::Protocol::pass_on(worker);
-    }
+    S::Protocol::pass_on_all(pool.started(), is_thorough, &is_ours);
     if !pool.inbox.is_empty() {
         pool.call_idle_worker();
     }

@@ -82,6 +82,7 @@ pub(crate) fn until<S: Scheduler, A: Awaited<S>>(me: Me<'_, S>, awaited: &A) {
         me,
         backoff: Backoff::new(SpinTime::usual()),
         handed_off: None,
+        has_looked: false,
     };
     while !awaited.is_over() {
         S::Protocol::answer(me, Point::Blocked(awaited.holder()));
@@ -104,8 +105,9 @@ pub(crate) fn until<S: Scheduler, A: Awaited<S>>(me: Me<'_, S>, awaited: &A) {
         }
         me.count(Count::Sleeps);
         wait.hand_off();
+        let is_thorough = std::mem::replace(&mut wait.has_looked, true);
         me.pool()
-            .look_for_others(|other| awaited.wakes_up_for(other));
+            .look_for_others(is_thorough, |other| awaited.wakes_up_for(other));
         let slept = awaited.sleep(&mut wait);
         wait.backoff.restart(slept);
     }
@@ -120,6 +122,8 @@ pub(crate) struct Wait<'p, S: Scheduler> {
     /// Grows while the worker finds nothing to run.
     pub(crate) backoff: Backoff,
     handed_off: Option<HandedOff<'p>>,
+    /// Whether the worker has looked for tasks of others on behalf of the receiver of its processor.
+    has_looked: bool,
 }
 
 impl<S: Scheduler> Wait<'_, S> {
@@ -343,11 +347,11 @@ impl<S: Scheduler> Shared<S> {
     }
 
     /// Wakes a sleeper if there is anything to run, because the calling thread is going to sleep.
-    /// Tasks of workers that `is_ours` picks do not count: the calling thread runs those itself.
-    pub(crate) fn look_for_others(&self, is_ours: impl Fn(&Remote<S>) -> bool) {
+    /// Tasks of workers that `is_ours` picks do not count: the calling thread runs those itself. A look that
+    /// `is_thorough` visits every other worker.
+    pub(crate) fn look_for_others(&self, is_thorough: bool, is_ours: impl Fn(&Remote<S>) -> bool) {
         if S::HANDS_OFF {
-            let others = self.started().iter().filter(|worker| !is_ours(worker));
-            super::main_loop::pass_on(self, others);
+            super::main_loop::pass_on(self, is_thorough, is_ours);
         }
     }
 }

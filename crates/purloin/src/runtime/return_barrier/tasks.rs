@@ -217,6 +217,8 @@ unsafe impl<S: BarrierScheduler> TaskPool<S> for BarrierTasks<S> {
 // SAFETY: the page in `return_barrier.rs` shows for each race that exactly one thread gets each task. Thieves take
 // the task at `bottom`, the oldest.
 unsafe impl<S: BarrierScheduler> PublicTasks<S> for BarrierTasks<S> {
+    const ANNOUNCES: bool = S::HAS_FORCE && S::BARRIER_STAYS;
+
     #[inline]
     fn publish(&self, what: Publish) -> usize {
         match what {

@@ -8,6 +8,7 @@
 mod handoff;
 mod latch;
 mod mail;
+mod offers;
 mod thread_indices;
 
 use loom::sync::Arc;
@@ -149,7 +150,7 @@ fn a_worker_that_becomes_active_sees_the_sleepers() {
             thread::spawn(move || model.find(1))
         };
         model.active.store(1, Ordering::Relaxed);
-        if model.sleep.is_needed_by_others(0) {
+        if model.sleep.became_active(0) {
             model.requested.store(1, Ordering::Relaxed);
         }
         // The worker publishes only if it has a request. If it has none yet, the thief is still
