@@ -24,20 +24,6 @@ pub(crate) fn check(
     preemptions: usize,
     program: impl Fn(&Pool) + Send + Sync + 'static,
 ) {
-    explore(workers, spares, preemptions, move |pool| {
-        program(pool);
-        // No worker waits any more.
-        assert!(pool.shared.sleep.all_handoffs_have_ended());
-    });
-}
-
-/// Explores `program`, which may leave jobs to the end of the pool.
-fn explore(
-    workers: usize,
-    spares: usize,
-    preemptions: usize,
-    program: impl Fn(&Pool) + Send + Sync + 'static,
-) {
     let mut model = crate::sync::model_builder(preemptions);
     model.max_branches = 100_000;
     let program = Arc::new(program);
@@ -53,6 +39,8 @@ fn explore(
                 .stack_size(STACK_SIZE);
             let pool = pool.build().unwrap();
             program(&pool);
+            // No worker waits any more.
+            assert!(pool.shared.sleep.all_handoffs_have_ended());
         });
         outside.unwrap().join().unwrap();
     });
@@ -150,24 +138,6 @@ fn a_pool_that_is_dropped_runs_its_mail() {
 }
 
 /// The owner is in a leaf, and no other worker pushes, so the idle worker must not sleep.
-/// An idle worker may have looked for jobs just before the last job leaves another one.
-#[test]
-fn a_job_that_a_job_leaves_finds_all_workers() {
-    // The pool keeps the panic of a broadcast, and nobody waits for it.
-    static HAS_FAILED: plain::AtomicBool = plain::AtomicBool::new(false);
-    explore(2, 0, 0, |pool| {
-        pool.spawn(|w| {
-            w.pool().spawn(|w| {
-                let broadcast = || w.pool().broadcast(|_| ());
-                if crate::unwind::catch(broadcast).is_err() {
-                    HAS_FAILED.store(true, Ordering::Relaxed);
-                }
-            });
-        });
-    });
-    assert!(!HAS_FAILED.load(Ordering::Relaxed));
-}
-
 #[test]
 fn the_tasks_of_a_join_meet() {
     check(2, 0, 0, |pool| {
