@@ -1,7 +1,8 @@
 //! Counted work: how much code runs between two events.
 //!
 //! A build with `-C passes=sancov-module -C llvm-args=-sanitizer-coverage-level=3
-//! -C llvm-args=-sanitizer-coverage-trace-pc-guard -C llvm-args=-sanitizer-coverage-pc-table` calls a function at the
+//! -C llvm-args=-sanitizer-coverage-trace-pc-guard -C llvm-args=-sanitizer-coverage-pc-table
+//! -C llvm-args=-sanitizer-coverage-prune-blocks=0` calls a function at the
 //! start of each basic block. The function here adds the size of the block, in bytes of machine code, to a counter of
 //! the thread. The count is the same in each run, on each machine.
 //!
