@@ -6,6 +6,8 @@
 mod bench;
 mod compare;
 mod list;
+#[cfg(unix)]
+mod machine;
 mod predict;
 mod profile;
 mod record;
@@ -36,6 +38,7 @@ use purloin_command::{Failure, is_help, one_line, print};
   purloin predict nqueens.dag --cores 1,64,1024     how fast it would be on more cores
   purloin sim --cores 64,1024 --policy random,sets  which stealing policy is faster there
   purloin virtual skynet=6 --machine epyc-7742      how it would run on the cores of another machine
+  purloin machine --out here.toml                   this machine, for purloin virtual (Linux only)
   purloin paper barriers --quick                    the tables and figures of a paper, on this machine
   purloin top 1234                                  what the workers of a running program do (Unix only)
 
@@ -55,6 +58,8 @@ enum Command {
     Predict(predict::Args),
     Sim(sim::Args),
     Virtual(virtual_cores::Args),
+    #[cfg(unix)]
+    Machine(machine::Args),
     Paper(purloin_papers::Args),
     #[cfg(unix)]
     Top(top::Args),
@@ -87,6 +92,8 @@ fn main() -> ExitCode {
             Command::Predict(args) => predict::run(&args),
             Command::Sim(args) => sim::run(&args),
             Command::Virtual(args) => virtual_cores::run(&args),
+            #[cfg(unix)]
+            Command::Machine(args) => machine::run(&args),
             Command::Paper(args) => purloin_papers::run(&args),
             #[cfg(unix)]
             Command::Top(args) => top::run(&args),

@@ -30,7 +30,8 @@ use purloin_virtual::{MAX_CORES, Machine};
   purloin virtual skynet=6 --machine epyc-7742 --cores 1,8,64
   purloin virtual nqueens=11 --machine my-machine.toml --scheduler return-barrier --scheduler chase-lev
 
-Machines: {}; or a file in the form that docs/virtual.md describes.
+Machines: {}; or a file in the form that docs/virtual.md describes. `purloin machine`
+measures this machine, and writes such a file.
 
 JSON: kernel, input, machine, seed, and series: for each scheduler, scheduler, one_worker_seconds (measured here),
 picoseconds_of_a_byte (of counted work) and cells: cores, seconds, speed_up (over one worker), answer, verified, steals,
