@@ -209,6 +209,12 @@ impl Machine {
         Ok(self)
     }
 
+    /// Returns the usual time of a unit of [counted work](crate::counted), in picoseconds: an instruction has four bytes, and a
+    /// core executes two in a cycle.
+    pub(crate) fn usual_work(&self) -> f64 {
+        1000.0 / self.core.ghz / 8.0
+    }
+
     /// Returns what makes this machine impossible.
     fn fault(&self) -> Option<String> {
         let Topology {

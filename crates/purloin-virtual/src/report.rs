@@ -74,7 +74,7 @@ impl Cost {
 pub struct Tally {
     /// Number of events: accesses to shared memory, locks, looks at the clock.
     pub events: u64,
-    /// Units of [counted work](crate::counted), of all threads together.
+    /// Units of [counted work](crate::counted) of the program's own code, of all threads together.
     pub work: u64,
     /// Number of threads that were woken.
     pub wakes: u64,

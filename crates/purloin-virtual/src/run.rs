@@ -40,8 +40,7 @@ impl<'m> Run<'m> {
             machine,
             seed: 0,
             limit: Duration::from_secs(3600),
-            // Four bytes an instruction, and two instructions a cycle.
-            picoseconds: 1000.0 / machine.core.ghz / 8.0,
+            picoseconds: machine.usual_work(),
             weather: None,
         }
     }
@@ -56,7 +55,8 @@ impl<'m> Run<'m> {
         Run { limit, ..self }
     }
 
-    /// Sets the time of a unit of [counted work](crate::counted), in picoseconds.
+    /// Sets the time of a unit of [counted work](crate::counted) of the program's own code, in picoseconds. The library's code
+    /// takes its usual time.
     pub fn work(self, picoseconds: f64) -> Self {
         Run {
             picoseconds,

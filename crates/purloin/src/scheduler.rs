@@ -149,16 +149,18 @@ macro_rules! slow_paths {
         #[cold]
         #[inline(never)]
         fn serve(owner: $crate::scheduler::Me<'_, Self>) {
-            <Self::Protocol as $crate::scheduler::Protocol<Self>>::answer(
-                owner,
-                $crate::scheduler::Point::Join,
-            );
+            $crate::scheduler::slow::as_library(|| {
+                <Self::Protocol as $crate::scheduler::Protocol<Self>>::answer(
+                    owner,
+                    $crate::scheduler::Point::Join,
+                );
+            });
         }
 
         #[cold]
         #[inline(never)]
         fn split_hint(owner: $crate::scheduler::Me<'_, Self>, rest: usize) -> usize {
-            $crate::scheduler::slow::split_hint(owner, rest)
+            $crate::scheduler::slow::as_library(|| $crate::scheduler::slow::split_hint(owner, rest))
         }
 
         #[cold]
@@ -166,7 +168,7 @@ macro_rules! slow_paths {
         fn slot_to_push(
             owner: $crate::scheduler::Me<'_, Self>,
         ) -> *mut $crate::scheduler::Slot<Self> {
-            $crate::scheduler::slow::slot_to_push(owner)
+            $crate::scheduler::slow::as_library(|| $crate::scheduler::slow::slot_to_push(owner))
         }
 
         #[cold]
@@ -175,8 +177,10 @@ macro_rules! slow_paths {
             owner: $crate::scheduler::Me<'_, Self>,
             slot: *mut $crate::scheduler::Slot<Self>,
         ) -> bool {
-            // SAFETY: the caller guarantees it.
-            unsafe { $crate::scheduler::slow::reclaim_or_wait(owner, slot) }
+            $crate::scheduler::slow::as_library(|| {
+                // SAFETY: the caller guarantees it.
+                unsafe { $crate::scheduler::slow::reclaim_or_wait(owner, slot) }
+            })
         }
     };
 }
@@ -185,6 +189,7 @@ macro_rules! slow_paths {
 #[doc(hidden)]
 pub mod slow {
     pub use crate::runtime::{reclaim_or_wait, slot_to_push, split_hint};
+    pub use crate::sync::as_library;
 }
 
 /// A worker's tasks: the owner's fast path, and its slow paths.

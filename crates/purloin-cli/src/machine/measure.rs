@@ -204,7 +204,13 @@ fn single_operations() -> Core {
         locked: time(&|count| {
             (0..count).for_each(|_| _ = black_box(word.0.fetch_add(1, Ordering::AcqRel)));
         }),
-        fence: time(&|count| (0..count).for_each(|_| fence(Ordering::SeqCst))),
+        fence: time(&|count| {
+            (0..count).for_each(|i| {
+                fence(Ordering::SeqCst);
+                // Otherwise the compiler makes one fence of all.
+                black_box(i);
+            });
+        }),
         pause: time(&|count| (0..count).for_each(|_| spin_loop())),
         clock: time(&|count| (0..count).for_each(|_| _ = black_box(Instant::now()))),
     }

@@ -17,10 +17,23 @@ impl Engine {
     #[inline]
     pub(super) fn charge_work(&mut self) {
         let units = work::take();
-        if units > 0 {
-            self.tally.work += units;
-            self.now += (units as f64 * self.work) as Time;
+        if units == 0 {
+            return;
         }
+        let picoseconds = match self.fibres[self.fibre].runs_program {
+            true => {
+                self.tally.work += units;
+                self.work
+            }
+            false => self.library_work,
+        };
+        self.now += (units as f64 * picoseconds) as Time;
+    }
+
+    /// Sets whether the running fibre runs the program's own code from now on. Returns whether it did so far.
+    pub(crate) fn runs_program(&mut self, is_program: bool) -> bool {
+        self.charge_work();
+        std::mem::replace(&mut self.fibres[self.fibre].runs_program, is_program)
     }
 
     /// Begins an event. Returns whether the fibre must be suspended first.

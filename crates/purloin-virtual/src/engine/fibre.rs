@@ -76,6 +76,8 @@ pub(crate) struct Fibre {
     pub(crate) has_token: bool,
     /// The core on which it ran last.
     pub(crate) core: usize,
+    /// Whether it runs the program's own code, whose time is measured, and not the library's.
+    pub(crate) runs_program: bool,
     /// The operation that it is in, for the tally.
     pub(crate) operation: Doing,
     pub(crate) locals: Values,
@@ -108,6 +110,7 @@ impl Fibre {
             address: 0,
             woken: Woken::Signal,
             has_token: false,
+            runs_program: true,
             core: usize::MAX,
             operation: Doing::default(),
             locals: Vec::new(),

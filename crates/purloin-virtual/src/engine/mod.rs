@@ -124,8 +124,10 @@ pub(crate) struct Engine {
     limit: Time,
     /// The time at which the run fails.
     time_limit: Time,
-    /// Picoseconds of a unit of counted work.
+    /// Picoseconds of a unit of counted work of the program.
     work: f64,
+    /// Picoseconds of a unit of counted work of the library.
+    library_work: f64,
     random: Random,
     /// Decides which fibre runs, instead of the clock.
     adversary: Option<Adversary>,
@@ -178,6 +180,7 @@ impl Engine {
             limit: 0,
             time_limit: settings.time_limit,
             work: settings.work,
+            library_work: settings.machine.usual_work(),
             random: Random::new(seed),
             adversary: settings
                 .weather

@@ -3,7 +3,8 @@
 //! A woken thread goes to the core on which it ran last if that core is idle, else to the nearest idle core. A new thread
 //! goes to a cluster with as few busy cores as possible. If no core is idle, the thread queues for its last core; a core
 //! that has nothing to run takes the first thread of the longest queue. Threads that share a core take turns of one time
-//! slice.
+//! slice. A woken thread comes before those that wait for their next turn, and takes the core from a thread that has run for a
+//! quarter of a slice, as Linux prefers threads that have slept.
 
 use std::collections::VecDeque;
 
@@ -65,7 +66,12 @@ impl Engine {
         match self.cores[core].running {
             None => self.start_on(core, fibre, time + self.costs.wake_latency),
             Some(_) => {
-                self.queue_on(core, fibre);
+                self.placement.queued += 1;
+                let slice = self.costs.slice;
+                let place = &mut self.cores[core];
+                place.queue.push_front(fibre);
+                let quarter = place.slice_end.saturating_sub(slice - slice / 4);
+                place.slice_end = place.slice_end.min(quarter.max(time));
                 if core == self.core {
                     self.limit = self.limit.min(self.cores[core].slice_end);
                 }

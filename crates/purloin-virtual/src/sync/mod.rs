@@ -70,6 +70,20 @@ fn end(kind: Operation, interrupted: Option<Doing>) {
         .and_then(|interrupted| engine::with(|engine| engine.end_operation(kind, interrupted)));
 }
 
+/// Sets whether this thread runs the program's own code from now on, and not the library's. Returns whether it did so far.
+#[inline(never)]
+pub fn runs_program(is_program: bool) -> bool {
+    engine::with(|engine| engine.runs_program(is_program)).unwrap_or(is_program)
+}
+
+/// Calls `f`, which is code of the library.
+pub fn as_library<R>(f: impl FnOnce() -> R) -> R {
+    let outer = runs_program(false);
+    let result = f();
+    runs_program(outer);
+    result
+}
+
 /// Returns the counts of the run so far, or `None` outside of a run.
 pub fn tally() -> Option<Tally> {
     engine::with(|engine| engine.tally())

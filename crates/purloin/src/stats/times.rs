@@ -9,6 +9,7 @@ use purloin_trace::format;
 use super::Activity;
 use super::clock::{ticks, to_time};
 use crate::sync::plain::{AtomicU64, AtomicUsize, Ordering, fence};
+use crate::sync::runs_program;
 use crate::tracing::buffer::{Buffer, Record};
 
 const ACTIVITIES: usize = Activity::ALL.len();
@@ -57,6 +58,14 @@ impl Timer {
     /// Switches to another activity, and returns the previous one.
     pub(crate) fn switch_to(&self, to: Activity) -> Activity {
         let last = self.activity();
+        let _ = runs_program(matches!(
+            to,
+            Activity::Application | Activity::ApplicationInJoin
+        ));
+        if cfg!(purloin_virtual) && !self.is_on {
+            // For the switch back.
+            self.activity.store(to as usize, Ordering::Relaxed);
+        }
         if self.is_on {
             let now = ticks();
             self.write(|| {

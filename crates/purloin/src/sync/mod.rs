@@ -227,7 +227,12 @@ pub use model::*;
 pub use std::sync::atomic::Ordering;
 
 #[cfg(purloin_virtual)]
-pub(crate) use purloin_virtual::{Operation, sync::counted_as};
+pub use purloin_virtual::sync::as_library;
+#[cfg(purloin_virtual)]
+pub(crate) use purloin_virtual::{
+    Operation,
+    sync::{counted_as, runs_program},
+};
 
 /// A kind of operation whose cost a run on virtual cores counts.
 #[cfg(not(purloin_virtual))]
@@ -243,6 +248,21 @@ pub(crate) enum Operation {
 #[cfg(not(purloin_virtual))]
 #[inline(always)]
 pub(crate) fn counted_as<R>(_: impl FnOnce(&R) -> Operation, f: impl FnOnce() -> R) -> R {
+    f()
+}
+
+/// Says whether this thread runs the program's own code from now on. On virtual cores, that takes as long as it does on the
+/// machine at hand.
+#[cfg(not(purloin_virtual))]
+#[inline(always)]
+pub(crate) fn runs_program(is_program: bool) -> bool {
+    is_program
+}
+
+/// Calls `f`. On virtual cores it counts as code of the library, although it interrupts the program's own.
+#[cfg(not(purloin_virtual))]
+#[inline(always)]
+pub fn as_library<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 

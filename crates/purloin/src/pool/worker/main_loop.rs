@@ -9,7 +9,7 @@ use crate::runtime::{Stolen, stolen};
 use crate::scheduler::{Point, Protocol, Scheduler};
 use crate::sleep::{Backoff, Slept, TinyTasks};
 use crate::stats::Count;
-use crate::sync::{Instant, Operation, Ordering, counted_as, fence};
+use crate::sync::{Instant, Operation, Ordering, counted_as, fence, runs_program};
 use crate::tracing::buffer::Record;
 use crate::tunables;
 use crate::unwind::AbortOnUnwind;
@@ -24,6 +24,7 @@ pub(crate) fn run<S: Scheduler>(me: Me<'_, S>) {
     // among the workers: the number is stored after this fence, and loaded with Acquire.
     fence(Ordering::Release);
     let (pool, index) = (me.pool(), me.index());
+    let _ = runs_program(false);
     let current = current::enter(me);
     me.open_mailbox();
     if pool.options.handlers.start.is_some() {
