@@ -152,18 +152,19 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
                 return Some(stolen);
             }
         }
-        let skips = S::TaskPool::ANNOUNCES && walk.is_full_circle() && !search.is_thorough;
+        let is_full_circle = walk.is_full_circle();
+        let skips = S::TaskPool::ANNOUNCES && is_full_circle && !search.is_thorough;
+        let offers = &me.pool().sleep.offers;
         while let Some(victim) = walk.next() {
-            if skips && !me.pool().sleep.offers.has(victim) {
+            if skips && !offers.has(victim) {
                 continue;
             }
             let victim = &me.remote().peers()[victim];
-            let may_withdraw = skips && search.backoff.has_looked() && has_old_request(victim);
             if victim.is_polling() {
                 walk.met_thief();
-            } else if victim.is_active()
-                && let Some(stolen) = attempt(me.timer().now(), me, victim, &mut search.backoff)
-            {
+            }
+            let may_withdraw = skips && search.backoff.has_looked() && has_old_request(victim);
+            if let Some(stolen) = visit(search, victim) {
                 return Some(stolen);
             }
             if may_withdraw && has_no_task(victim) {
@@ -171,11 +172,13 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
             }
         }
         // Spare workers come after the regular ones.
-        let mut spares = me.remote().peers()[me.pool().workers..]
-            .iter()
-            .filter(|spare| !skips || me.pool().sleep.offers.has(spare.index()))
-            .filter(|spare| spare.is_active() && spare.index() != me.index());
-        spares.find_map(|victim| attempt(me.timer().now(), me, victim, &mut search.backoff))
+        let spares = me.remote().peers()[me.pool().workers..].iter();
+        let mut spares = spares
+            .filter(|spare| spare.index() != me.index() && (!skips || offers.has(spare.index())));
+        let stolen = spares.find_map(|spare| visit(search, spare));
+        // Once the worker has looked at every victim, the announcements lead to those that have tasks.
+        search.is_thorough &= stolen.is_some() || !is_full_circle;
+        stolen
     }
 
     fn sleep(search: &mut Search<'_, S>) -> Slept {
@@ -188,8 +191,8 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
             return Slept::Woken;
         }
         let time = search.sleep_limit();
-        let is_thorough = search.is_thorough || !S::TaskPool::ANNOUNCES;
-        search.sleep(time, || match is_thorough {
+        let visits_all = search.is_thorough || !S::TaskPool::ANNOUNCES;
+        search.sleep(time, || match visits_all {
             true => finds_anything(me.active_others()),
             false => finds_announced(me),
         })
@@ -308,6 +311,19 @@ fn sample<'m, S: ReachesIn>(me: Me<'m, S>, walk: &mut Walk) -> Option<&'m Remote
         }
     }
     best.map(|(_, victim)| victim)
+}
+
+/// Tries to steal from `victim` if it is active, for an idle worker.
+fn visit<S: ReachesIn>(search: &mut Search<'_, S>, victim: &Remote<S>) -> Option<Stolen<S>> {
+    if !victim.is_active() {
+        return None;
+    }
+    let me = search.me;
+    let stolen = attempt(me.timer().now(), me, victim, &mut search.backoff);
+    if S::TaskPool::ANNOUNCES && search.is_thorough && stolen.is_none() && !has_no_task(victim) {
+        me.pool().sleep.offers.announce(victim.index());
+    }
+    stolen
 }
 
 /// Tries to steal from `victim`, and counts and times the steal. The attempt has begun at `begin`, in the timer's

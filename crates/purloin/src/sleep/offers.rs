@@ -19,8 +19,8 @@
 //!
 //! One race is left to the timers. An owner may look for requests, lose its processor, and push a task only after a visitor
 //! has cleared its bit. If the owner is then in a leaf for long, only force reaches the task, and no announcement leads
-//! there. So a **thorough** search visits every active worker, and announces those with tasks. A search becomes thorough
-//! after a millisecond, and is again after each further one. So are the second and later looks of a blocked worker on
+//! there. So a **thorough** look visits every active worker, and announces those with tasks. A search has one after a
+//! millisecond, and after each further one. So are the second and later looks of a blocked worker on
 //! behalf of others. In a build without timers a visitor makes every processor execute a fence before its second look.
 //!
 //! Without force, a worker's private tasks count as none: it offers them when it answers.
