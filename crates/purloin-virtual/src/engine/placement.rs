@@ -66,12 +66,10 @@ impl Engine {
         match self.cores[core].running {
             None => self.start_on(core, fibre, time + self.costs.wake_latency),
             Some(_) => {
-                self.placement.queued += 1;
-                let slice = self.costs.slice;
-                let place = &mut self.cores[core];
-                place.queue.push_front(fibre);
-                let quarter = place.slice_end.saturating_sub(slice - slice / 4);
-                place.slice_end = place.slice_end.min(quarter.max(time));
+                match last {
+                    usize::MAX => self.queue_on(core, fibre),
+                    _ => self.queue_woken_on(core, fibre, time),
+                }
                 if core == self.core {
                     self.limit = self.limit.min(self.cores[core].slice_end);
                 }
@@ -83,6 +81,16 @@ impl Engine {
     pub(crate) fn queue_on(&mut self, core: usize, fibre: usize) {
         self.placement.queued += 1;
         self.cores[core].queue.push_back(fibre);
+    }
+
+    /// Lets a woken fibre wait for a core, before others.
+    fn queue_woken_on(&mut self, core: usize, fibre: usize, time: Time) {
+        self.placement.queued += 1;
+        let rest = self.costs.slice - self.costs.slice / 4;
+        let core = &mut self.cores[core];
+        core.queue.push_front(fibre);
+        let quarter = core.slice_end.saturating_sub(rest);
+        core.slice_end = core.slice_end.min(quarter.max(time));
     }
 
     fn start_on(&mut self, core: usize, fibre: usize, time: Time) {
