@@ -15,17 +15,18 @@ use self::cpus::Cpus;
 
 /// Measure this machine, and describe it in a file for `purloin virtual`
 ///
-/// The measurement takes some seconds. Nothing else should run meanwhile. It pins threads to cores, so it needs Linux, and
+/// The measurement takes a few seconds. Stop other programs first, or the figures become too high. It pins threads to cores, so it needs Linux, and
 /// at least two cores. It leaves out the second hardware thread of each core, and cores that this process may not use.
 ///
-/// The time slice is not measured: the file has the usual 3 ms.
+/// The time slice is not measured; the file has 3 ms, as Linux has by default.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   purloin machine
   purloin machine --out here.toml
   purloin virtual skynet=6 --machine here.toml
 
-Time to get a cache line: half of a round trip between two cores. docs/virtual.md describes the entries.")]
+The times under [latency] are half a round trip of a cache line between two cores. docs/virtual.md
+describes the entries.")]
 pub struct Args {
     /// Write the description to this file, or to standard output with -
     #[arg(long, value_name = "FILE|-", default_value = "-")]

@@ -171,11 +171,12 @@ impl<S: Scheduler> Shared<S> {
         self.call_idle_worker();
     }
 
-    /// Returns whether the pool was dropped, nothing runs in it, and no job and no mail is left. Until then idle
-    /// workers stay: a task that runs may need them, and so may a job that it leaves.
+    /// Returns whether the pool was dropped, no worker runs anything that may need it, and no job or mail is left for such
+    /// a worker. Until then idle workers stay: a task that runs may need them, and so may a job that it leaves. Workers in
+    /// their exit handlers, and threads of the program that never go idle, do not count.
     ///
     /// The looks at the workers and at the queues come one after the other. If no worker has taken anything
-    /// meanwhile, all are true at the time of the last one: a worker becomes active only by a job, by mail, or by a steal from
+    /// meanwhile, all results hold at the end: a worker becomes active only by a job, by mail, or by a steal from
     /// an active worker.
     pub(super) fn is_over(&self) -> bool {
         if !self.sleep.is_stopping() {

@@ -30,17 +30,17 @@
 //!   it posts a request to itself on their behalf. It does so for searchers, too, because their own
 //!   requests may come only after its first push.
 //! - A worker that publishes wakes no sleeper while another worker is **searching**, because the
-//!   searcher will find the tasks. A searcher that has found work first stops searching, and then
-//!   **passes on**, unless another worker searches. On behalf of the sleepers it posts new requests to
-//!   active workers, because answered requests are gone. It does so until it has found one that has
-//!   tasks that a thief could take, public or by force, and wakes a sleeper for them. Each woken worker
-//!   passes on in turn. So sleepers wake one after the other while there is work, and the worker that
+//!   searcher will find the tasks. When a searcher finds work, it stops searching. If no other worker
+//!   searches, it then **passes on** the search: on behalf of the sleepers it posts new requests to
+//!   active workers, because the old ones have been answered. It does so until it has found a worker
+//!   with tasks that a thief could take, public or by force, and wakes a sleeper for them. Each woken
+//!   worker passes on in turn. So sleepers wake one after the other while there is work, and the worker that
 //!   publishes pays for only one wake-up.
 //! - If another worker searches, that one passes on when it finds work. If it finds none, it looks once
 //!   more after it has registered as a sleeper.
 //! - Under the default scheduler, a search, a last look before a sleep, and a worker that passes on visit
-//!   only workers that have [announced](offers) themselves. All others have a request that they have
-//!   not answered.
+//!   only workers that have [announced](offers) themselves, unless the look is thorough. Every other
+//!   active worker has an unanswered request, and announces itself when it answers.
 //! - A blocked worker that sleeps until its holder publishes also relies on searchers: one of them may
 //!   take the answer to its request. So a worker that passes on asks each announced worker anew that is
 //!   awaited.

@@ -3,8 +3,8 @@
 //! An idle worker that looked at every other worker would touch as many cache lines as the pool has workers. So a worker
 //! **announces** itself, and idle workers visit only the workers that have.
 //!
-//! An active worker is announced, unless it has had no task, public or private, since a request was left with it. Its
-//! next push then makes tasks public, and it announces itself again.
+//! An active worker that is not announced has an unanswered request, and had no task when its bit was cleared. When it next
+//! pushes a task, it sees the request, makes tasks public, and announces itself. One race breaks this; see below.
 //!
 //! - The **owner** announces itself after it has become active, and after it has made tasks public: *change, full fence,
 //!   look at the bit*. The bit is set most of the time, so the owner rarely writes it.
@@ -19,9 +19,10 @@
 //!
 //! One race is left to the timers. An owner may look for requests, lose its processor, and push a task only after a visitor
 //! has cleared its bit. If the owner is then in a leaf for long, only force reaches the task, and no announcement leads
-//! there. So a **thorough** look visits every active worker, and announces those with tasks. A search has one after a
-//! millisecond, and after each further one. So are the second and later looks of a blocked worker on
-//! behalf of others. In a build without timers a visitor makes every processor execute a fence before its second look.
+//! there. So some looks are **thorough**: they visit every active worker, and announce those with tasks. When a search goes on
+//! after a sleep, and its last thorough look is a millisecond ago, its next look is thorough. So is every look of a blocked
+//! worker that may run anything, and every look but the first in which a blocked worker looks for tasks on behalf of others.
+//! In a build without timers, the visitor makes every processor execute a fence between the two steps of its second look.
 //!
 //! Without force, a worker's private tasks count as none: it offers them when it answers.
 //!
@@ -125,8 +126,8 @@ impl Offers {
         self.0.remove(worker);
         fence(Ordering::SeqCst);
         let has_answered = has_answered();
-        // Orders the two looks. If the worker answers after the first, it sees the cleared bit. If it pushes after the
-        // second, it sees the request.
+        // Orders the two steps. If the worker answers after the first one, it sees the cleared bit. If it pushes after the
+        // second one, it sees the request, provided that this is the heavy fence. With timers, thorough looks cover the rest.
         if UNTIMED && asymmetric::available() {
             let _ = asymmetric::heavy();
         } else {
