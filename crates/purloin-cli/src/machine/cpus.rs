@@ -6,8 +6,10 @@ use std::fs;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cpu {
     pub(super) number: usize,
-    /// The least hardware thread that shares the last-level cache.
-    cluster: usize,
+    /// The first hardware thread of the core.
+    core: usize,
+    /// The first hardware thread that shares the last-level cache, if there is one.
+    cluster: Option<usize>,
     socket: usize,
 }
 
@@ -23,9 +25,9 @@ impl Cpu {
     /// Returns the distance to another core.
     pub(super) fn to(self, other: Cpu) -> Distance {
         match () {
-            () if self.cluster == other.cluster => Distance::Cluster,
-            () if self.socket == other.socket => Distance::Socket,
-            () => Distance::Remote,
+            () if self.socket != other.socket => Distance::Remote,
+            () if self.cluster != other.cluster => Distance::Socket,
+            () => Distance::Cluster,
         }
     }
 }
@@ -36,7 +38,9 @@ pub(super) struct Cpus(pub(super) Vec<Cpu>);
 impl Cpus {
     /// Returns why this machine cannot be measured, if it cannot.
     pub(super) fn of_this_machine() -> Result<Cpus, String> {
-        let cpus: Vec<_> = allowed()?.into_iter().filter_map(core).collect();
+        let mut cpus: Vec<_> = allowed()?.into_iter().map(cpu).collect();
+        cpus.sort_by_key(|cpu| (cpu.core, cpu.number));
+        cpus.dedup_by_key(|cpu| cpu.core);
         match cpus.len() {
             0 | 1 => Err(
                 "this process may use one core only; `purloin machine` measures the way between two".to_string(),
@@ -71,8 +75,8 @@ impl Cpus {
     }
 }
 
-/// Returns the core of a hardware thread, if it is the first one of its core.
-fn core(number: usize) -> Option<Cpu> {
+/// Returns where a hardware thread is.
+fn cpu(number: usize) -> Cpu {
     let folder = format!("/sys/devices/system/cpu/cpu{number}");
     let first = |file: &str| {
         let text = fs::read_to_string(format!("{folder}/{file}")).ok()?;
@@ -81,17 +85,13 @@ fn core(number: usize) -> Option<Cpu> {
             .unwrap_or(text.len());
         text[..end].parse::<usize>().ok()
     };
-    // Without the file, each hardware thread is a core.
-    if first("topology/thread_siblings_list").is_some_and(|sibling| sibling != number) {
-        return None;
-    }
-    let socket = first("topology/physical_package_id").unwrap_or(0);
-    let cluster = first("cache/index3/shared_cpu_list");
-    Some(Cpu {
+    Cpu {
         number,
-        cluster: cluster.unwrap_or(usize::MAX - socket),
-        socket,
-    })
+        // Without the file, each hardware thread is a core.
+        core: first("topology/thread_siblings_list").unwrap_or(number),
+        cluster: first("cache/index3/shared_cpu_list"),
+        socket: first("topology/physical_package_id").unwrap_or(0),
+    }
 }
 
 /// Returns the hardware threads that this process may use.

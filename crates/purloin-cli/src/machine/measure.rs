@@ -23,7 +23,7 @@ struct Apart<T>(T);
 /// Measures the machine. Calls `tell` with what it measures next.
 pub(super) fn machine(cpus: &Cpus, tell: impl Fn(&str)) -> Machine {
     let (first, second) = (cpus.0[0], cpus.0[1]);
-    tell("the way of a cache line");
+    tell("the way of a cache line between cores");
     let transfer = |distance| {
         let pairs = cpus.pairs(distance);
         let times = pairs.into_iter().map(|(a, b)| transfer(a, b));
@@ -120,12 +120,10 @@ fn on_both<R: Send>(
 fn transfer(a: Cpu, b: Cpu) -> f64 {
     const TRIPS: usize = 1000;
     let line = Apart(AtomicUsize::new(0));
-    let turns = SAMPLES * TRIPS;
-    let play = |first: usize, count: usize| {
-        for trip in 0..count {
-            let mine = 2 * trip + first;
-            while line.0.load(Ordering::Acquire) != mine {}
-            line.0.store(mine + 1, Ordering::Release);
+    let follow = || {
+        for trip in 0..SAMPLES * TRIPS {
+            while line.0.load(Ordering::Acquire) != 2 * trip + 1 {}
+            line.0.store(2 * trip + 2, Ordering::Release);
         }
     };
     let lead = || {
@@ -140,7 +138,7 @@ fn transfer(a: Cpu, b: Cpu) -> f64 {
             nanoseconds(start.elapsed()) / (2 * TRIPS) as f64
         })
     };
-    on_both((a, lead), (b, || play(1, turns)))
+    on_both((a, lead), (b, follow))
 }
 
 /// Returns a size that fits into a last-level cache, and not into the cache before it.

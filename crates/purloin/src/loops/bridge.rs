@@ -95,7 +95,7 @@ impl<I: Iterator> Bridged<I> {
     fn take_now(&self) -> Option<I::Item> {
         let start = ticks();
         let mut iterator = self.lock(start)?;
-        // Not the lock's poison: it also tells of panics that began elsewhere, while this thread runs destructors.
+        // Not the lock's poison: virtual cores share one panic count, so there it also tells of panics of other threads.
         let ends = SetOnDrop(&self.source.has_ended);
         let item = iterator.as_mut().and_then(Iterator::next);
         std::mem::forget(ends);

@@ -54,8 +54,8 @@
 //!
 //! # The end of a pool
 //!
-//! A pool that was dropped is **stopping**. Its idle workers end as soon as no worker is active:
-//! until then a running task may need them. So a worker that becomes **inactive** wakes all workers
+//! A pool that was dropped is **stopping**. Its idle workers end as soon as no worker is active, and no
+//! job or mail is left: until then a running task, or a job that it leaves, may need them. So a worker that becomes **inactive** wakes all workers
 //! if the pool is stopping, and an idle worker sleeps only if the pool is not stopping or a worker
 //! is active.
 //!
@@ -69,6 +69,10 @@
 //! idle worker loads `stopping` before it looks into the inbox, and ends only if the pool was
 //! stopping and the inbox empty. A worker that takes a job becomes active first. So a worker that
 //! finds the job gone sees that its taker is active.
+//!
+//! A running job may leave another job and end, between an idle worker's looks at the inbox and at the
+//! workers. So the idle worker looks at the workers first and then at the queues, and ends only if
+//! no worker has taken anything meanwhile (`Shared::is_over`).
 //!
 //! # A build without timers
 //!
