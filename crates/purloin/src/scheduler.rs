@@ -67,7 +67,7 @@ pub use crate::runtime::{
     Claim, Header, Reclaimed, ShortSpin, Slot, State, StateWord, Stolen, TaskStack,
 };
 pub use crate::runtime::{Offer, PublicTasks, Publish, ReachIn};
-pub use crate::sleep::{Backoff, Slept};
+pub use crate::sleep::{Backoff, Slept, Visits};
 pub use crate::stats::Count;
 pub use crate::victim::{SetRound, SetStep};
 
@@ -280,10 +280,10 @@ pub unsafe trait Protocol<S: Scheduler> {
         let _ = victim;
     }
 
-    /// Any thread: does so for the tasks of each of these workers but those that `is_ours` picks. If not `is_thorough`, it
-    /// may leave out workers that will look for sleepers themselves, or leave them to a worker that searches.
-    fn pass_on_all(workers: &[Remote<S>], is_thorough: bool, is_ours: &dyn Fn(&Remote<S>) -> bool) {
-        let _ = is_thorough;
+    /// Any thread: does so for the tasks of each of these workers but those that `is_ours` picks. It may leave out those
+    /// that `visits` does not ask for: they look for sleepers themselves, or a worker that searches finds them.
+    fn pass_on_all(workers: &[Remote<S>], visits: Visits, is_ours: &dyn Fn(&Remote<S>) -> bool) {
+        let _ = visits;
         let others = workers.iter().filter(|worker| !is_ours(worker));
         others
             .filter(|worker| worker.is_active())

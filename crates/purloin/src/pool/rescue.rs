@@ -54,7 +54,7 @@ use std::time::Duration;
 use super::threads::check_room;
 use super::{Remote, Shared};
 use crate::scheduler::{Scheduler, TaskPool};
-use crate::sleep::UNTIMED;
+use crate::sleep::{UNTIMED, Visits};
 use crate::stats::Count;
 use crate::sync::thread::{self, JoinHandle};
 use crate::sync::{AtomicBool, Instant, Mutex, Ordering, fence, lock};
@@ -213,7 +213,7 @@ impl<S: Scheduler> Shared<S> {
                 // A processor waits for one of these workers already. The watch does not end before they
                 // are in the reserve, where later tasks find them.
                 self.sleep.retry_set_aside();
-                self.look_for_others(true, |_| false);
+                self.look_for_others(Visits::Everyone, |_| false);
             }
             if !self.is_watch_needed() {
                 handed_off.clear();
@@ -224,7 +224,7 @@ impl<S: Scheduler> Shared<S> {
                 self.warn_once(&self.rescue.has_warned, || self.stuck_text(has_set_aside));
             } else if !(lacks_workers || has_set_aside || is_busy) && self.options.rescues_calls {
                 handed_off.extend(self.hand_off_processor(None));
-                self.look_for_others(true, |_| false);
+                self.look_for_others(Visits::Everyone, |_| false);
             }
         }
     }

@@ -9,7 +9,7 @@ use super::state::StateWord;
 use super::stolen::Stolen;
 use crate::pool::{Me, Remote, Search};
 use crate::scheduler::{Point, Protocol, Scheduler, TaskPool};
-use crate::sleep::{Backoff, Slept, UNTIMED};
+use crate::sleep::{Backoff, Slept, UNTIMED, Visits};
 use crate::stats::Count;
 use crate::sync::{Instant, asymmetric};
 use crate::victim::Walk;
@@ -228,9 +228,9 @@ unsafe impl<S: Scheduler<TaskPool: PublicTasks<S>>> Protocol<S> for ReachIn {
         }
     }
 
-    fn pass_on_all(workers: &[Remote<S>], is_thorough: bool, is_ours: &dyn Fn(&Remote<S>) -> bool) {
+    fn pass_on_all(workers: &[Remote<S>], visits: Visits, is_ours: &dyn Fn(&Remote<S>) -> bool) {
         let is_victim = |worker: &&Remote<S>| worker.is_active() && !is_ours(worker);
-        if is_thorough {
+        if visits == Visits::Everyone {
             return workers.iter().filter(is_victim).for_each(Self::pass_on);
         }
         let sleep = &workers[0].pool().sleep;

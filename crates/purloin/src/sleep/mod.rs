@@ -127,4 +127,5 @@ mod thread_indices;
 pub use backoff::Backoff;
 pub(crate) use backoff::{SpinTime, TinyTasks, UNTIMED, recheck_interval};
 pub(crate) use latch::{Latch, Waiter};
+pub use offers::Visits;
 pub use protocol::{Sleep, Slept};

@@ -34,6 +34,15 @@ use crossbeam_utils::CachePadded;
 use super::backoff::UNTIMED;
 use crate::sync::{AtomicUsize, Ordering, asymmetric, fence};
 
+/// Which workers a look on behalf of sleepers visits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Visits {
+    /// Workers that have announced themselves, under a scheduler whose workers do, and only if no worker searches.
+    Announced,
+    /// Every active worker.
+    Everyone,
+}
+
 /// A set of workers that all workers read, and few change: one bit for each worker.
 pub struct WorkerSet {
     words: Box<[CachePadded<AtomicUsize>]>,

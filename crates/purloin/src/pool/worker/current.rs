@@ -10,6 +10,7 @@ use crate::call::Call;
 use crate::cancel::CancelFlag;
 use crate::runtime::{ReturnBarrier, call_in};
 use crate::scheduler::{Point, Protocol, Scheduler};
+use crate::sleep::Visits;
 use crate::stats::{Activity, Count};
 use crate::this_thread::{self, Host};
 use crate::tracing;
@@ -101,7 +102,7 @@ impl<S: Scheduler> Host for Remote<S> {
         if handed_off.is_some() {
             me.count(Count::Handoffs);
         }
-        me.pool().look_for_others(true, |_| false);
+        me.pool().look_for_others(Visits::Everyone, |_| false);
         f();
     }
 

@@ -7,7 +7,7 @@ use super::{Me, Remote, current};
 use crate::pool::{Injected, Shared};
 use crate::runtime::{Stolen, stolen};
 use crate::scheduler::{Point, Protocol, Scheduler};
-use crate::sleep::{Backoff, Slept, TinyTasks};
+use crate::sleep::{Backoff, Slept, TinyTasks, Visits};
 use crate::stats::Count;
 use crate::sync::{Instant, Operation, Ordering, counted_as, fence, runs_program};
 use crate::tracing::buffer::Record;
@@ -256,16 +256,18 @@ impl<'m, S: Scheduler> Search<'m, S> {
 /// have become public, or may have been pushed, while the searching worker was expected to find
 /// them.
 fn pass_on_search<S: Scheduler>(me: Me<'_, S>) {
-    pass_on(me.pool(), false, |worker| worker.index() == me.index());
+    pass_on(me.pool(), Visits::Announced, |worker| {
+        worker.index() == me.index()
+    });
 }
 
 /// Wakes a sleeper for work from outside, or for the tasks of any worker but those that `is_ours` picks.
 pub(crate) fn pass_on<S: Scheduler>(
     pool: &Shared<S>,
-    is_thorough: bool,
+    visits: Visits,
     is_ours: impl Fn(&Remote<S>) -> bool,
 ) {
-    S::Protocol::pass_on_all(pool.started(), is_thorough, &is_ours);
+    S::Protocol::pass_on_all(pool.started(), visits, &is_ours);
     if !pool.inbox.is_empty() {
         pool.call_idle_worker();
     }

@@ -27,7 +27,7 @@ use crate::call::Call;
 use crate::pool::{Shared, WorkerActivity};
 use crate::runtime::stolen;
 use crate::scheduler::{Point, Protocol, Scheduler};
-use crate::sleep::{Backoff, Sleep, Slept, SpinTime};
+use crate::sleep::{Backoff, Sleep, Slept, SpinTime, Visits};
 use crate::stats::{Activity, Count};
 use crate::sync::Instant;
 use crate::sync::plain::Ordering;
@@ -82,7 +82,7 @@ pub(crate) fn until<S: Scheduler, A: Awaited<S>>(me: Me<'_, S>, awaited: &A) {
         me,
         backoff: Backoff::new(SpinTime::usual()),
         handed_off: None,
-        has_looked: false,
+        visits: Visits::Announced,
     };
     while !awaited.is_over() {
         S::Protocol::answer(me, Point::Blocked(awaited.holder()));
@@ -105,9 +105,9 @@ pub(crate) fn until<S: Scheduler, A: Awaited<S>>(me: Me<'_, S>, awaited: &A) {
         }
         me.count(Count::Sleeps);
         wait.hand_off();
-        let is_thorough = std::mem::replace(&mut wait.has_looked, true);
+        let visits = std::mem::replace(&mut wait.visits, Visits::Everyone);
         me.pool()
-            .look_for_others(is_thorough, |other| awaited.wakes_up_for(other));
+            .look_for_others(visits, |other| awaited.wakes_up_for(other));
         let slept = awaited.sleep(&mut wait);
         wait.backoff.restart(slept);
     }
@@ -122,8 +122,8 @@ pub(crate) struct Wait<'p, S: Scheduler> {
     /// Grows while the worker finds nothing to run.
     pub(crate) backoff: Backoff,
     handed_off: Option<HandedOff<'p>>,
-    /// Whether the worker has looked for tasks of others on behalf of the receiver of its processor.
-    has_looked: bool,
+    /// Whom the worker visits when it next looks for tasks on behalf of the receiver of its processor.
+    visits: Visits,
 }
 
 impl<S: Scheduler> Wait<'_, S> {
@@ -347,11 +347,10 @@ impl<S: Scheduler> Shared<S> {
     }
 
     /// Wakes a sleeper if there is anything to run, because the calling thread is going to sleep.
-    /// Tasks of workers that `is_ours` picks do not count: the calling thread runs those itself. A look that
-    /// `is_thorough` visits every other worker.
-    pub(crate) fn look_for_others(&self, is_thorough: bool, is_ours: impl Fn(&Remote<S>) -> bool) {
+    /// Tasks of workers that `is_ours` picks do not count: the calling thread runs those itself.
+    pub(crate) fn look_for_others(&self, visits: Visits, is_ours: impl Fn(&Remote<S>) -> bool) {
         if S::HANDS_OFF {
-            super::main_loop::pass_on(self, is_thorough, is_ours);
+            super::main_loop::pass_on(self, visits, is_ours);
         }
     }
 }
